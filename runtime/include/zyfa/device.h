@@ -1,0 +1,106 @@
+// A device that runs gfx950 code objects: an MI355X through HIP, or the functional simulator.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zyfa/error.h"
+
+namespace zyfa {
+
+// An opaque queue of the device's runtime (hipStream_t for HIP); nullptr is the default stream. The simulator runs
+// every launch to its end before launch() returns, on any stream.
+using Stream = void*;
+
+// A device address. On the simulator it is an address in the simulated 48-bit space, not a host pointer.
+using DeviceAddress = std::uint64_t;
+
+struct LaunchShape {
+  std::array<std::uint32_t, 3> grid{1, 1, 1};    // workgroups
+  std::array<std::uint32_t, 3> block{64, 1, 1};  // work-items of a workgroup; product at most 1024
+  std::uint32_t dynamic_lds = 0;                 // bytes, added to the descriptor's static size
+};
+
+// One kernel of a loaded code object. Keeps its module loaded while it lives.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+  [[nodiscard]] virtual std::string_view symbol() const = 0;
+};
+
+// One strict-mode finding or fault of the simulator.
+struct SimFinding {
+  std::string kind;          // "memory-fault", "uninitialised-register", "missing-wait", "wait-states", "lds-race", ...
+  std::uint64_t offset = 0;  // from the kernel's entry
+  std::array<std::uint32_t, 3> workgroup{};
+  std::uint32_t wave = 0, lane = 0;
+  std::string instruction;  // disassembly
+  std::string message;      // what happened and what was expected
+  std::string origin;       // comment, stage and DSL source when the object carries a listing
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  [[nodiscard]] virtual std::string name() const = 0;  // "sim" or "hip:0 (gfx950:sramecc+:xnack-)"
+  [[nodiscard]] virtual Expected<DeviceAddress> allocate(std::size_t bytes) = 0;  // 256-byte aligned; 0 bytes is legal
+  virtual void release(DeviceAddress address) = 0;
+  [[nodiscard]] virtual Status write(DeviceAddress to, std::span<const std::byte> from) = 0;
+  [[nodiscard]] virtual Status read(std::span<std::byte> to, DeviceAddress from) = 0;
+  // kArchMismatch, kCorruptData, kNotFound (symbol; details list the kernels the object has), kUnsupported (simulator:
+  // an instruction it does not know, named).
+  [[nodiscard]] virtual Expected<std::shared_ptr<LoadedKernel>> load(std::span<const std::byte> object,
+                                                                     std::string_view symbol) = 0;
+  // `kernargs` is the packed kernel argument segment. Simulator: kMemoryFault or kStrictFinding with details.
+  [[nodiscard]] virtual Status launch(const LoadedKernel& kernel, const LaunchShape& shape,
+                                      std::span<const std::byte> kernargs, Stream stream) = 0;
+  [[nodiscard]] virtual Status synchronize(Stream stream) = 0;
+};
+
+enum class SimChecks { kPlain, kStrict };
+
+struct SimOptions {
+  SimChecks checks = SimChecks::kPlain;
+  unsigned threads = 1;                // simulator threads over workgroups; results do not depend on it
+  std::uint64_t max_instructions = 0;  // per wave; 0 = no limit. Reaching it is kDeviceError, never a hang.
+  std::size_t max_findings = 16;       // strict mode stops a launch after this many
+};
+
+// Counts of one launch, summed over waves.
+struct SimStatistics {
+  std::uint64_t instructions = 0, valu = 0, trans = 0, mfma = 0, salu = 0, smem = 0, lds = 0, vmem = 0, branch = 0,
+                barrier = 0, other = 0;
+  std::uint64_t mfma_flops = 0;  // 2 x M x N x K of every MFMA executed
+  std::uint64_t waves = 0, workgroups = 0;
+};
+
+class SimDevice : public Device {
+ public:
+  // Opens libzyfa_jit, which holds the simulator. kDeviceUnavailable when it is not found.
+  [[nodiscard]] static Expected<std::shared_ptr<SimDevice>> create(const SimOptions& options = {});
+
+  [[nodiscard]] virtual const SimOptions& options() const = 0;
+  virtual void set_options(const SimOptions& options) = 0;
+  [[nodiscard]] virtual SimStatistics last_statistics() const = 0;
+  // Findings of the last launch (also as details of its error).
+  [[nodiscard]] virtual std::vector<SimFinding> last_findings() const = 0;
+  // An allocation whose bytes read as never written until somebody writes them (strict mode reports reads of them only
+  // when they reach a branch, an address or a store); plain allocate() gives unwritten memory too.
+  // Guard: `allocate` never places two buffers adjacent; any access outside a buffer is a memory fault.
+};
+
+class HipDevice : public Device {
+ public:
+  // Finds libamdhip64 with dlopen. kDeviceUnavailable: no library (names tried), no device, or a device that is not
+  // gfx950.
+  [[nodiscard]] static Expected<std::shared_ptr<HipDevice>> create(int ordinal = 0);
+};
+
+}  // namespace zyfa

@@ -1,0 +1,63 @@
+// A placement: WHEN and WHERE the stages of an algorithm run. Plain data with a canonical text form.
+//
+// Grammar (whitespace around tokens and line breaks are free; '#' starts a comment to the end of the line):
+//   placement := clause { ';' clause }
+//   clause    := 'name=' ident | 'waves=' int | 'groups=' int | 'buffers=' tile ':' int { ',' tile ':' int }
+//              | 'loop=' phase { '|' phase } | 'prio=' int { ',' int }
+//   phase     := item { ',' item }                       phases are separated by a workgroup barrier
+//   item      := stage | '{' stream { '/' stream } '}'   a stage alone, or streams interleaved instruction by
+//   instruction stream    := stage { ',' stage } [ ':' int ]         the weight: instructions taken per round, default
+//   1 stage     := ident [ '@' int ]                       lead: the stage works `lead` iterations ahead of the loop
+//   trip
+// Canonical form: clauses in the order above, no spaces, leads of 0, weights of 1 and buffers of 1 left out, buffers
+// sorted by tile name. parse(unparse(x)) = x and unparse(parse(t)) is canonical.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zyfa/error.h"
+
+namespace zyfa::schedules {
+
+struct StageRef {
+  std::string stage;
+  std::uint32_t lead = 0;
+  bool operator==(const StageRef&) const = default;
+};
+
+struct Stream {
+  std::vector<StageRef> stages;
+  std::uint32_t weight = 1;
+  bool operator==(const Stream&) const = default;
+};
+
+// One stream: its stages in order. Several: interleaved.
+struct PhaseItem {
+  std::vector<Stream> streams;
+  bool operator==(const PhaseItem&) const = default;
+};
+
+struct Phase {
+  std::vector<PhaseItem> items;
+  bool operator==(const Phase&) const = default;
+};
+
+struct Placement {
+  std::string name;
+  std::uint32_t waves = 4;                       // of a workgroup: 1, 2, 4 or 8
+  std::uint32_t groups = 1;                      // wave groups; group g runs g phases behind group 0
+  std::map<std::string, std::uint32_t> buffers;  // tile -> copies (1..4); absent = 1
+  std::vector<Phase> loop;
+  std::vector<std::uint32_t> priorities;  // s_setprio per phase, or empty
+  bool operator==(const Placement&) const = default;
+};
+
+// kScheduleError: names the position and what was expected there.
+[[nodiscard]] Expected<Placement> parse_placement(std::string_view text);
+[[nodiscard]] std::string unparse(const Placement& placement);
+
+}  // namespace zyfa::schedules
