@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "zyfa/error.h"
+#include "zyfa/export.h"
 
 namespace zyfa {
 
@@ -28,7 +29,7 @@ struct LaunchShape {
 };
 
 // One kernel of a loaded code object. Keeps its module loaded while it lives.
-class LoadedKernel {
+class ZYFA_API LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
   [[nodiscard]] virtual std::string_view symbol() const = 0;
@@ -45,7 +46,7 @@ struct SimFinding {
   std::string origin;       // comment, stage and DSL source when the object carries a listing
 };
 
-class Device {
+class ZYFA_API Device {
  public:
   virtual ~Device() = default;
 
@@ -81,7 +82,7 @@ struct SimStatistics {
   std::uint64_t waves = 0, workgroups = 0;
 };
 
-class SimDevice : public Device {
+class ZYFA_API SimDevice : public Device {
  public:
   // Opens libzyfa_jit, which holds the simulator. kDeviceUnavailable when it is not found.
   [[nodiscard]] static Expected<std::shared_ptr<SimDevice>> create(const SimOptions& options = {});
@@ -96,7 +97,7 @@ class SimDevice : public Device {
   // Guard: `allocate` never places two buffers adjacent; any access outside a buffer is a memory fault.
 };
 
-class HipDevice : public Device {
+class ZYFA_API HipDevice : public Device {
  public:
   // Finds libamdhip64 with dlopen. kDeviceUnavailable: no library (names tried), no device, or a device that is not
   // gfx950.

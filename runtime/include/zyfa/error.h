@@ -11,6 +11,8 @@
 
 #include <tl/expected.hpp>
 
+#include "zyfa/export.h"
+
 namespace zyfa {
 
 enum class ErrorCode {
@@ -31,7 +33,7 @@ enum class ErrorCode {
 };
 
 // Stable lower-case name of a code, as printed by the CLI and in JSON ("invalid-argument", ...).
-std::string_view error_code_name(ErrorCode code);
+ZYFA_API std::string_view error_code_name(ErrorCode code);
 
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
@@ -40,7 +42,7 @@ struct Error {
 };
 
 // "code: message" followed by the details, one a line, indented.
-std::string to_string(const Error& error);
+ZYFA_API std::string to_string(const Error& error);
 
 template <typename T>
 using Expected = tl::expected<T, Error>;

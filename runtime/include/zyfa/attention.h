@@ -1,0 +1,119 @@
+// Attention forward: compile once per problem and device, launch on any stream.
+//
+//   auto attention = zyfa::Attention::compile({.mask = zyfa::Mask::kCausal}, {.device = device});
+//   (*attention)->launch({.q = q, .k = k, .v = v, .out = out}, stream);
+//
+// out[b,i,h,:] = sum_j softmax_j(softmax_scale * q[b,i,h,:] . k[b,j,h/(H/Hk),:]) v[b,j,h/(H/Hk),:]
+// A query that sees no key gets output 0 and LSE -inf.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "zyfa/cache.h"
+#include "zyfa/device.h"
+#include "zyfa/error.h"
+#include "zyfa/export.h"
+#include "zyfa/problem.h"
+
+namespace zyfa {
+
+// A view of a device tensor [batch, tokens, heads, dim]. Strides in elements; dim_stride must be 1. Address and byte
+// strides must be multiples of 16 (the kernels load and store 16 bytes at a time).
+struct TensorView {
+  DeviceAddress address = 0;
+  std::int64_t batch = 0, tokens = 0, heads = 0, dim = 0;
+  std::int64_t batch_stride = 0, token_stride = 0, head_stride = 0, dim_stride = 1;
+
+  // Packed BSHD.
+  [[nodiscard]] static constexpr TensorView contiguous(DeviceAddress address, std::int64_t batch, std::int64_t tokens,
+                                                       std::int64_t heads, std::int64_t dim) {
+    return {address, batch, tokens, heads, dim, tokens * heads * dim, heads * dim, dim, 1};
+  }
+};
+
+// A float32 view [batch, heads, tokens]; strides in elements, token_stride must be 1. Address a multiple of 4.
+struct LseView {
+  DeviceAddress address = 0;
+  std::int64_t batch = 0, heads = 0, tokens = 0;
+  std::int64_t batch_stride = 0, head_stride = 0, token_stride = 1;
+
+  [[nodiscard]] static constexpr LseView contiguous(DeviceAddress address, std::int64_t batch, std::int64_t heads,
+                                                    std::int64_t tokens) {
+    return {address, batch, heads, tokens, heads * tokens, tokens, 1};
+  }
+};
+
+struct LaunchArgs {
+  TensorView q;                                       // [B, Sq, H, D]
+  TensorView k;                                       // [B, Sk, Hk, D], H % Hk == 0
+  TensorView v;                                       // [B, Sk, Hk, Dv]
+  TensorView out;                                     // [B, Sq, H, Dv], same element type as q
+  LseView lse;                                        // [B, H, Sq]; left default unless the problem has Lse::kWritten
+  std::optional<float> softmax_scale = std::nullopt;  // default 1/sqrt(D)
+};
+
+struct CompileOptions {
+  // Where the kernel will run. Null: the code object is made (prewarm, inspection) and launch() is an error.
+  std::shared_ptr<Device> device = nullptr;
+  // A placement's text form instead of the table's choice (kernel development, tests). Empty: the table.
+  std::string placement = {};
+  CacheOptions cache = {};
+};
+
+enum class KernelSource : std::uint8_t { kMemory, kDisk, kBuilt };
+[[nodiscard]] ZYFA_API std::string_view kernel_source_name(KernelSource source);  // "memory", "disk", "built"
+
+// Milliseconds; 0 where the step did not happen.
+struct CompileTimes {
+  double total = 0;    // of the compile() call that first made or read this kernel
+  double lookup = 0;   // disk cache: open, read, check
+  double open = 0;     // opening libzyfa_jit and LLVM (first build of a process)
+  double build = 0;    // listing, passes, assembly, link, verification
+  double load = 0;     // onto the device
+  double publish = 0;  // writing the cache entry; comes after the kernel can be used and is not part of total
+};
+
+struct AttentionInfo {
+  AttentionProblem problem;
+  std::string key;  // 32 hex digits: XXH3-128 of the canonical key bytes, the entry's file name
+  std::string schedule_row, schedule;
+  std::string symbol;
+  std::uint32_t waves = 0;       // of a workgroup; 64 work-items each
+  std::uint32_t query_tile = 0;  // queries of a workgroup
+  std::uint32_t vgprs = 0, agprs = 0, sgprs = 0, lds_bytes = 0, kernarg_bytes = 0, instructions = 0;
+  std::size_t object_bytes = 0;
+  KernelSource source = KernelSource::kBuilt;  // of this handle
+  std::string layer;                           // cache directory the entry was read from, or empty
+  std::string llvm_version;                    // that assembled the object
+  CompileTimes times;
+};
+
+class ZYFA_API Attention {
+ public:
+  // memory -> disk layers -> JIT. Thread-safe; one build per kernel however many callers ask at once.
+  // kUnsupported (details: every reason), kScheduleError (placement), kCacheMiss (CacheMode::kRequire),
+  // kDeviceUnavailable (libzyfa_jit is needed and absent), kCompileError, or what Device::load() gives.
+  [[nodiscard]] static Expected<std::shared_ptr<Attention>> compile(const AttentionProblem& problem,
+                                                                    const CompileOptions& options = {});
+  virtual ~Attention() = default;
+
+  // Queues the kernel. Allocates nothing, synchronises nothing. B, H or Sq of 0 is success without a launch; Sk of 0
+  // writes zeros. kInvalidArgument names the argument, its value and what is allowed:
+  //   - every view's shape against q's, H % Hk, the problem's head dims; dim_stride 1; no negative stride
+  //   - addresses and byte strides multiples of 16 (LSE: 4 and 4); not null unless the tensor is empty
+  //   - B <= 65535, H <= 32768, Sq and Sk <= 2^30, token strides < 2^26 bytes
+  //   - softmax_scale finite
+  [[nodiscard]] virtual Status launch(const LaunchArgs& args, Stream stream = nullptr) const = 0;
+
+  [[nodiscard]] virtual AttentionInfo info() const = 0;
+  // The ELF code object; valid while this Attention lives.
+  [[nodiscard]] virtual std::span<const std::byte> object() const = 0;
+};
+
+}  // namespace zyfa

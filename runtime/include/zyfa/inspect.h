@@ -1,0 +1,90 @@
+// Looking into kernels and the cache: what the CLI's dump, list, verify and explain commands are made of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zyfa/cache.h"
+#include "zyfa/error.h"
+#include "zyfa/export.h"
+#include "zyfa/problem.h"
+
+namespace zyfa {
+
+// One entry of the disk cache.
+struct CachedKernel {
+  std::string key;      // 32 hex digits
+  std::string path;     // file
+  std::string layer;    // directory of the layer it stands in
+  std::string problem;  // text form, from the key's fields
+  std::string schedule;
+  std::string symbol;
+  std::string generator;  // id of the sources that made it
+  std::string llvm_version;
+  std::uint64_t file_bytes = 0;
+};
+
+// Every readable entry of every layer, by layer then key. Entries that fail their checks are left out.
+[[nodiscard]] ZYFA_API Expected<std::vector<CachedKernel>> list_cache(const CacheOptions& options = {});
+
+// A kernel with everything known of it, for inspection.
+struct KernelObject {
+  CachedKernel entry;  // path and layer empty when it was built and not read
+  std::vector<std::byte> object;
+  std::string register_map;    // text table; empty for objects not made by zyfa
+  std::string schedule_chart;  // text picture of the pipeline; empty for objects not made by zyfa
+};
+
+// The entry whose key starts with `key` (at least 4 hex digits). kNotFound; kInvalidArgument when several match.
+[[nodiscard]] ZYFA_API Expected<KernelObject> find_cached_kernel(std::string_view key,
+                                                                 const CacheOptions& options = {});
+
+// The kernel of a problem, from the cache or built.
+[[nodiscard]] ZYFA_API Expected<KernelObject> find_kernel(const AttentionProblem& problem,
+                                                          const CacheOptions& options = {},
+                                                          std::string_view placement = {});
+
+enum class Dump : std::uint8_t {
+  kIsa,       // offset, encoding, instruction, comment, stage
+  kAssembly,  // text that stock llvm-mc takes
+  kMetadata,  // descriptor, metadata, sizes
+};
+
+// Dumps any gfx950 code object. Opens libzyfa_jit. `symbol` empty: the object's only (or first) kernel.
+// kCorruptData, kArchMismatch, kNotFound, kDeviceUnavailable (no libzyfa_jit).
+[[nodiscard]] ZYFA_API Expected<std::string> dump_object(std::span<const std::byte> object, Dump what,
+                                                         std::string_view symbol = {});
+
+struct VerifyFinding {
+  std::string kind;          // "wait-states", "missing-wait", ...
+  std::uint64_t offset = 0;  // from the kernel's entry
+  std::string instruction, message, origin;
+};
+
+struct VerifyResult {
+  std::string target;                // from the object's metadata
+  std::vector<std::string> kernels;  // symbols
+  std::uint32_t instructions = 0;
+  std::vector<VerifyFinding> findings;  // empty: nothing wrong was found
+};
+
+// Static verification of any gfx950 code object. Opens libzyfa_jit.
+[[nodiscard]] ZYFA_API Expected<VerifyResult> verify_object(std::span<const std::byte> object);
+
+// The canonical key fields of a problem's kernel, "name: value" one a line, and its hex digest on the last.
+[[nodiscard]] ZYFA_API Expected<std::string> explain_key(const AttentionProblem& problem,
+                                                         std::string_view placement = {});
+
+struct VersionInfo {
+  std::string zyfa;       // "0.1.0"
+  std::string generator;  // id over the sources of jit/ and schedules/
+  std::string llvm;       // empty when libzyfa_jit cannot be opened
+  std::string jit_path;   // path of libzyfa_jit, or the reason it cannot be opened
+};
+[[nodiscard]] ZYFA_API VersionInfo version_info();
+
+}  // namespace zyfa
