@@ -1,0 +1,66 @@
+#include "tests/reference/compare.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace zyfa::reference {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double distance(double value, double expected) { return value == expected ? 0.0 : std::abs(value - expected); }
+
+}  // namespace
+
+Expected<ErrorFigures> compare(const AttentionResult& reference, const Bf16View& o, std::span<const float> lse) {
+  if (o.batch != reference.batch || o.tokens != reference.tokens || o.heads != reference.heads ||
+      o.dim != reference.dim) {
+    return make_error(ErrorCode::kInvalidArgument, "the output's shape differs from the reference's");
+  }
+  if (!lse.empty() && lse.size() != reference.lse.size()) {
+    return make_error(ErrorCode::kInvalidArgument, "LSE has " + std::to_string(lse.size()) + " values, expected " +
+                                                       std::to_string(reference.lse.size()));
+  }
+  ErrorFigures figures;
+  double error = 0.0, norm = 0.0;
+  const auto add = [&](double value, double expected, std::int64_t b, std::int64_t t, std::int64_t h, std::int64_t d) {
+    if (std::isnan(value) || std::isnan(expected)) {
+      figures.mismatched_nan += std::isnan(value) != std::isnan(expected);
+      return;
+    }
+    const double delta = distance(value, expected);
+    error += delta * delta;
+    norm += expected * expected;
+    if (delta > figures.max_abs) {
+      figures.max_abs = delta;
+      figures.worst_batch = b, figures.worst_token = t, figures.worst_head = h, figures.worst_dim = d;
+    }
+  };
+  for (std::int64_t b = 0; b < o.batch; ++b) {
+    for (std::int64_t t = 0; t < o.tokens; ++t) {
+      for (std::int64_t h = 0; h < o.heads; ++h) {
+        const bool empty = reference.lse_at(b, h, t) == -kInfinity;
+        const std::uint16_t* row = o.row(b, t, h);
+        const double* expected = reference.o_row(b, t, h);
+        for (std::int64_t d = 0; d < o.dim; ++d) {
+          const double value = bf16_to_double(row[d]);
+          figures.nonzero_empty += empty && value != 0.0;
+          add(value, expected[d], b, t, h, d);
+        }
+      }
+    }
+  }
+  figures.relative_rms_percent = error == 0.0 ? 0.0 : norm == 0.0 ? kInfinity : 100.0 * std::sqrt(error / norm);
+  for (std::size_t i = 0; i < lse.size(); ++i) {
+    const double value = lse[i], expected = reference.lse[i];
+    if (std::isnan(value) || std::isnan(expected)) {
+      figures.mismatched_nan += std::isnan(value) != std::isnan(expected);
+    } else {
+      figures.lse_max_abs = std::max(figures.lse_max_abs, distance(value, expected));
+    }
+  }
+  return figures;
+}
+
+}  // namespace zyfa::reference
