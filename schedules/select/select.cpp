@@ -1,0 +1,120 @@
+#include "schedules/select/select.h"
+
+#include <array>
+
+#include "schedules/select/placement.h"
+#include "schedules/select/placements.h"
+
+namespace zyfa::schedules {
+namespace {
+
+constexpr std::array kTable{
+    Row{.name = "pingpong",
+        .placement = kPingpongPlacement,
+        .element = ElementType::kBf16,
+        .head_dim_qk = 128,
+        .head_dim_v = 128},
+    Row{.name = "naive",
+        .placement = kNaivePlacement,
+        .use = RowUse::kByName,
+        .element = ElementType::kBf16,
+        .head_dim_qk = 128,
+        .head_dim_v = 128},
+};
+
+std::string text_of(std::uint32_t value) { return std::to_string(value); }
+template <typename Enum>
+std::string text_of(Enum value) {
+  return std::string(name_of(value));
+}
+
+template <typename T>
+std::string differs(std::string_view field, const T& value, const std::optional<T>& wanted) {
+  if (!wanted || *wanted == value) return {};
+  return std::string(field) + " is " + text_of(value) + ", the row takes " + text_of(*wanted);
+}
+
+}  // namespace
+
+unsigned Row::specificity() const {
+  return unsigned{element.has_value()} + unsigned{head_dim_qk.has_value()} + unsigned{head_dim_v.has_value()} +
+         unsigned{mask.has_value()} + unsigned{lse.has_value()};
+}
+
+std::string Row::mismatch(const KernelSpec& spec) const {
+  if (spec.family != family) return differs("family", spec.family, std::optional(family));
+  for (std::string reason :
+       {differs("element", spec.element, element), differs("head_dim_qk", spec.head_dim_qk, head_dim_qk),
+        differs("head_dim_v", spec.head_dim_v, head_dim_v), differs("mask", spec.mask, mask),
+        differs("lse", spec.lse, lse)}) {
+    if (!reason.empty()) return reason;
+  }
+  return {};
+}
+
+std::span<const Row> kernel_table() { return kTable; }
+
+const Row* select_row(std::span<const Row> table, const KernelSpec& spec) {
+  for (const Row& row : table) {
+    if (row.use == RowUse::kSelected && row.mismatch(spec).empty()) return &row;
+  }
+  return nullptr;
+}
+
+const Row* find_row(std::span<const Row> table, std::string_view name) {
+  for (const Row& row : table) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+Expected<std::string> resolve_placement(std::string_view name_or_text) {
+  const Row* row = find_row(kernel_table(), name_or_text);
+  if (row == nullptr && name_or_text.find('=') == std::string_view::npos) {
+    std::string names;
+    for (const Row& known : kernel_table()) names += (names.empty() ? "" : ", ") + std::string(known.name);
+    return make_error(ErrorCode::kScheduleError, "no schedule is named '" + std::string(name_or_text) +
+                                                     "'; give one of " + names + ", or a placement in text form");
+  }
+  Expected<Placement> placement = parse_placement(row != nullptr ? row->placement : name_or_text);
+  if (!placement) return tl::unexpected(placement.error());
+  return unparse(*placement);
+}
+
+std::string_view name_of(Family family) {
+  switch (family) {
+    case Family::kAttentionForward:
+      return "attention_forward";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(ElementType element) {
+  switch (element) {
+    case ElementType::kBf16:
+      return "bf16";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(MaskKind mask) {
+  switch (mask) {
+    case MaskKind::kFull:
+      return "full";
+    case MaskKind::kCausal:
+      return "causal";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(LseOutput lse) {
+  switch (lse) {
+    case LseOutput::kNone:
+      return "none";
+    case LseOutput::kWritten:
+      return "lse";
+  }
+  return "unknown";
+}
+
+}  // namespace zyfa::schedules

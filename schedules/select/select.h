@@ -1,0 +1,53 @@
+// The kernel table: which placement serves which kernel. Pure data and pure functions, no timing, so that every rank of
+// a job chooses alike.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "schedules/select/kernel_spec.h"
+#include "zyfa/error.h"
+
+namespace zyfa::schedules {
+
+enum class RowUse : std::uint8_t {
+  kSelected,  // chosen by select_row()
+  kByName,    // only when its name is asked for: executable references
+};
+
+// A condition left empty takes any value.
+struct Row {
+  std::string_view name;
+  std::string_view placement;  // text form (placement.h)
+  RowUse use = RowUse::kSelected;
+  Family family = Family::kAttentionForward;
+  std::optional<ElementType> element = std::nullopt;
+  std::optional<std::uint32_t> head_dim_qk = std::nullopt, head_dim_v = std::nullopt;
+  std::optional<MaskKind> mask = std::nullopt;
+  std::optional<LseOutput> lse = std::nullopt;
+
+  [[nodiscard]] unsigned specificity() const;  // number of conditions
+  // Empty when the row takes the spec, else the first condition that does not hold: "head_dim_qk is 64, row wants 128".
+  [[nodiscard]] std::string mismatch(const KernelSpec& spec) const;
+};
+
+// Most specific first; equal specificity in order of preference. Names are unique.
+[[nodiscard]] std::span<const Row> kernel_table();
+
+// The first row of use kSelected that takes the spec (its placement is ignored), or nullptr.
+[[nodiscard]] const Row* select_row(std::span<const Row> table, const KernelSpec& spec);
+[[nodiscard]] const Row* find_row(std::span<const Row> table, std::string_view name);
+
+// Canonical placement text of a row's name or of a placement in text form. kScheduleError when it is neither.
+[[nodiscard]] Expected<std::string> resolve_placement(std::string_view name_or_text);
+
+// Words of the text forms.
+[[nodiscard]] std::string_view name_of(Family family);
+[[nodiscard]] std::string_view name_of(ElementType element);
+[[nodiscard]] std::string_view name_of(MaskKind mask);
+[[nodiscard]] std::string_view name_of(LseOutput lse);
+
+}  // namespace zyfa::schedules
