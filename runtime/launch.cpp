@@ -1,0 +1,242 @@
+#include "runtime/launch.h"
+
+#include <cmath>
+#include <initializer_list>
+#include <string>
+
+namespace zyfa {
+namespace {
+
+constexpr std::int64_t kMaxBatch = 65535;  // grid z
+constexpr std::int64_t kMaxHeads = 32768;  // exactness of head_ratio_magic (kernel_args.h)
+constexpr std::int64_t kMaxLength = std::int64_t{1} << 30;
+constexpr std::int64_t kElementBytes = 2;  // bf16
+constexpr std::int64_t kAccessBytes = 16;  // the kernels load and store 16 bytes at a time
+constexpr std::int64_t kLseBytes = 4;
+// A tile of 64 tokens is addressed with 32-bit byte offsets: 63 strides and one row must stay below 2^32.
+constexpr std::int64_t kMaxTokenStrideBytes = std::int64_t{1} << 26;
+constexpr unsigned kAddressBits = 48;  // of a flat address on gfx9
+constexpr double kLog2E = 1.4426950408889634074;
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+
+tl::unexpected<Error> refuse(std::string message) {
+  return make_error(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+// "k.heads is 3; ..."
+tl::unexpected<Error> refuse(std::string_view tensor, std::string_view field, std::int64_t value,
+                             const std::string& allowed) {
+  return refuse(std::string(tensor) + "." + std::string(field) + " is " + number(value) + "; " + allowed);
+}
+
+struct Extent {
+  std::string_view field;
+  std::int64_t value, expected;
+  std::string_view source;  // where the expected value comes from
+};
+
+Status check_extents(std::string_view tensor, std::initializer_list<Extent> extents) {
+  for (const Extent& extent : extents) {
+    if (extent.value != extent.expected) {
+      return refuse(tensor, extent.field, extent.value,
+                    "it must be " + number(extent.expected) + ", " + std::string(extent.source));
+    }
+  }
+  return {};
+}
+
+Status check_range(std::string_view tensor, std::string_view field, std::int64_t value, std::int64_t most) {
+  if (value >= 0 && value <= most) return {};
+  return refuse(tensor, field, value, "allowed are 0 to " + number(most));
+}
+
+Status check_shapes(const AttentionProblem& problem, const LaunchArgs& args) {
+  const TensorView &q = args.q, &k = args.k, &v = args.v, &out = args.out;
+  for (Status status : {check_range("q", "batch", q.batch, kMaxBatch), check_range("q", "heads", q.heads, kMaxHeads),
+                        check_range("q", "tokens", q.tokens, kMaxLength), check_range("k", "heads", k.heads, kMaxHeads),
+                        check_range("k", "tokens", k.tokens, kMaxLength)}) {
+    if (!status) return status;
+  }
+  for (Status status : {check_extents("q", {{"dim", q.dim, problem.head_dim_qk, "the problem's head_dim_qk"}}),
+                        check_extents("k", {{"dim", k.dim, problem.head_dim_qk, "the problem's head_dim_qk"},
+                                            {"batch", k.batch, q.batch, "as q.batch"}}),
+                        check_extents("v", {{"dim", v.dim, problem.head_dim_v, "the problem's head_dim_v"},
+                                            {"batch", v.batch, q.batch, "as q.batch"},
+                                            {"tokens", v.tokens, k.tokens, "as k.tokens"},
+                                            {"heads", v.heads, k.heads, "as k.heads"}}),
+                        check_extents("out", {{"dim", out.dim, problem.head_dim_v, "the problem's head_dim_v"},
+                                              {"batch", out.batch, q.batch, "as q.batch"},
+                                              {"tokens", out.tokens, q.tokens, "as q.tokens"},
+                                              {"heads", out.heads, q.heads, "as q.heads"}})}) {
+    if (!status) return status;
+  }
+  if (q.heads > 0 && (k.heads == 0 || q.heads % k.heads != 0)) {
+    return refuse("q.heads is " + number(q.heads) + " and k.heads is " + number(k.heads) +
+                  "; q.heads must be a multiple of k.heads");
+  }
+  return {};
+}
+
+// A stride of an axis with at most one index is never used, whatever it holds (frameworks leave anything there).
+std::int64_t effective(std::int64_t stride, std::int64_t extent, std::int64_t unused) {
+  return extent > 1 ? stride : unused;
+}
+
+struct Axis {
+  std::string_view field;
+  std::int64_t extent, stride;
+};
+
+// Strides of axes that are walked: not negative, whole accesses, and the last byte inside the address space.
+Status check_axes(std::string_view tensor, DeviceAddress address, std::initializer_list<Axis> axes,
+                  std::int64_t row_elements, std::int64_t element_bytes, std::int64_t alignment) {
+  unsigned __int128 end = address;
+  for (const Axis& axis : axes) {
+    if (axis.extent <= 1) continue;
+    if (axis.stride < 0) return refuse(tensor, axis.field, axis.stride, "strides must not be negative");
+    if (axis.stride % (alignment / element_bytes) != 0) {
+      return refuse(tensor, axis.field, axis.stride,
+                    "it must be a multiple of " + number(alignment / element_bytes) + " elements (" +
+                        number(alignment) + " bytes)");
+    }
+    end += static_cast<unsigned __int128>(axis.extent - 1) * static_cast<std::uint64_t>(axis.stride) *
+           static_cast<std::uint64_t>(element_bytes);
+  }
+  end += static_cast<std::uint64_t>(row_elements * element_bytes);
+  if (end > (static_cast<unsigned __int128>(1) << kAddressBits)) {
+    return refuse(std::string(tensor) + " at address " + std::to_string(address) +
+                  " reaches past the 48-bit address space with its strides");
+  }
+  return {};
+}
+
+Status check_address(std::string_view tensor, DeviceAddress address, std::int64_t alignment) {
+  if (address == 0) return refuse(std::string(tensor) + ".address is null; only an empty tensor may be null");
+  if (address % static_cast<std::uint64_t>(alignment) != 0) {
+    return refuse(std::string(tensor) + ".address is " + std::to_string(address) + "; it must be a multiple of " +
+                  number(alignment) + " bytes");
+  }
+  return {};
+}
+
+Status check_tensor(std::string_view name, const TensorView& view) {
+  if (view.dim_stride != 1) return refuse(name, "dim_stride", view.dim_stride, "the last dim must be contiguous (1)");
+  if (view.batch == 0 || view.tokens == 0 || view.heads == 0) return {};
+  if (Status status = check_address(name, view.address, kAccessBytes); !status) return status;
+  if (Status status = check_axes(name, view.address,
+                                 {{"token_stride", view.tokens, view.token_stride},
+                                  {"head_stride", view.heads, view.head_stride},
+                                  {"batch_stride", view.batch, view.batch_stride}},
+                                 view.dim, kElementBytes, kAccessBytes);
+      !status) {
+    return status;
+  }
+  if (view.tokens > 1 && view.token_stride < view.dim) {
+    return refuse(name, "token_stride", view.token_stride,
+                  "rows must not overlap: at least dim, " + number(view.dim) + " elements");
+  }
+  if (view.tokens > 1 && view.token_stride >= kMaxTokenStrideBytes / kElementBytes) {
+    return refuse(name, "token_stride", view.token_stride,
+                  "it must be below " + number(kMaxTokenStrideBytes / kElementBytes) +
+                      " elements (2^26 bytes: offsets inside a tile have 32 bits)");
+  }
+  return {};
+}
+
+// Two heads or batches written to the same place would race.
+Status check_out(const TensorView& out) {
+  if (Status status = check_tensor("out", out); !status) return status;
+  for (const Axis& axis :
+       {Axis{"head_stride", out.heads, out.head_stride}, Axis{"batch_stride", out.batch, out.batch_stride}}) {
+    if (axis.extent > 1 && axis.stride < out.dim) {
+      return refuse("out", axis.field, axis.stride,
+                    "rows must not overlap: at least dim, " + number(out.dim) + " elements");
+    }
+  }
+  return {};
+}
+
+Status check_lse(const AttentionProblem& problem, const TensorView& q, const LseView& lse) {
+  if (problem.lse == Lse::kNone) {
+    if (lse.address == 0) return {};
+    return refuse("lse.address is " + std::to_string(lse.address) +
+                  ", but the problem writes no LSE; compile it with Lse::kWritten or leave lse out");
+  }
+  if (Status status = check_extents("lse", {{"batch", lse.batch, q.batch, "as q.batch"},
+                                            {"heads", lse.heads, q.heads, "as q.heads"},
+                                            {"tokens", lse.tokens, q.tokens, "as q.tokens"}});
+      !status) {
+    return status;
+  }
+  if (lse.token_stride != 1) return refuse("lse", "token_stride", lse.token_stride, "rows must be contiguous (1)");
+  if (lse.batch == 0 || lse.heads == 0 || lse.tokens == 0) return {};
+  if (Status status = check_address("lse", lse.address, kLseBytes); !status) return status;
+  for (const Axis& axis :
+       {Axis{"head_stride", lse.heads, lse.head_stride}, Axis{"batch_stride", lse.batch, lse.batch_stride}}) {
+    if (axis.extent > 1 && axis.stride >= 0 && axis.stride < lse.tokens) {
+      return refuse("lse", axis.field, axis.stride,
+                    "rows must not overlap: at least tokens, " + number(lse.tokens) + " elements");
+    }
+  }
+  return check_axes("lse", lse.address,
+                    {{"head_stride", lse.heads, lse.head_stride}, {"batch_stride", lse.batch, lse.batch_stride}},
+                    lse.tokens, kLseBytes, kLseBytes);
+}
+
+Expected<float> score_scale_log2(const AttentionProblem& problem, std::optional<float> softmax_scale) {
+  const double scale = softmax_scale ? static_cast<double>(*softmax_scale) : 1.0 / std::sqrt(problem.head_dim_qk);
+  const float packed = static_cast<float>(scale * kLog2E);
+  if (!(scale > 0) || !std::isfinite(packed)) {
+    return refuse("softmax_scale is " + std::to_string(scale) + "; it must be finite and above 0");
+  }
+  return packed;
+}
+
+schedules::TensorArgs pack(const TensorView& view) {
+  const auto bytes = [](std::int64_t stride) { return static_cast<std::uint64_t>(stride * kElementBytes); };
+  return {.address = view.address,
+          .token_stride = bytes(effective(view.token_stride, view.tokens, view.dim)),
+          .head_stride = bytes(effective(view.head_stride, view.heads, 0)),
+          .batch_stride = bytes(effective(view.batch_stride, view.batch, 0))};
+}
+
+std::uint64_t pack_lse_stride(std::int64_t stride, std::int64_t extent) {
+  return static_cast<std::uint64_t>(effective(stride, extent, 0) * kLseBytes);
+}
+
+}  // namespace
+
+Expected<std::optional<PreparedLaunch>> prepare_launch(const AttentionProblem& problem, const KernelShape& kernel,
+                                                       const LaunchArgs& args) {
+  if (Status status = check_shapes(problem, args); !status) return tl::unexpected(std::move(status.error()));
+  for (Status status : {check_tensor("q", args.q), check_tensor("k", args.k), check_tensor("v", args.v),
+                        check_out(args.out), check_lse(problem, args.q, args.lse)}) {
+    if (!status) return tl::unexpected(std::move(status.error()));
+  }
+  Expected<float> scale = score_scale_log2(problem, args.softmax_scale);
+  if (!scale) return tl::unexpected(std::move(scale.error()));
+  if (args.q.batch == 0 || args.q.heads == 0 || args.q.tokens == 0) return std::optional<PreparedLaunch>();
+
+  const auto queries = static_cast<std::uint32_t>(args.q.tokens);
+  const auto heads = static_cast<std::uint32_t>(args.q.heads);
+  PreparedLaunch launch{};
+  launch.shape.grid = {(queries + kernel.query_tile - 1) / kernel.query_tile, heads,
+                       static_cast<std::uint32_t>(args.q.batch)};
+  launch.shape.block = {64 * kernel.waves, 1, 1};
+  const LseView lse = problem.lse == Lse::kWritten ? args.lse : LseView{};
+  launch.args = {.q = pack(args.q),
+                 .k = pack(args.k),
+                 .v = pack(args.v),
+                 .o = pack(args.out),
+                 .lse_address = lse.address,
+                 .lse_head_stride = pack_lse_stride(lse.head_stride, lse.heads),
+                 .lse_batch_stride = pack_lse_stride(lse.batch_stride, lse.batch),
+                 .query_length = static_cast<std::int32_t>(args.q.tokens),
+                 .key_length = static_cast<std::int32_t>(args.k.tokens),
+                 .head_ratio_magic = head_ratio_magic(heads / static_cast<std::uint32_t>(args.k.heads)),
+                 .score_scale_log2 = *scale};
+  return std::optional(launch);
+}
+
+}  // namespace zyfa
