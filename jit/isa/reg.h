@@ -70,6 +70,8 @@ class RegTable {
 
   [[nodiscard]] const Tuple& at(std::uint32_t id) const { return tuples_[id]; }
   [[nodiscard]] std::size_t size() const { return tuples_.size(); }
+  // "%name[0:3]" for a virtual register, to_string for a physical one.
+  [[nodiscard]] std::string name(const Reg& reg) const;
 
  private:
   std::vector<Tuple> tuples_;
