@@ -1,0 +1,99 @@
+#include "runtime/kernel_key.h"
+
+#include <initializer_list>
+#include <limits>
+#include <utility>
+
+#include "schedules/select/argument_layout.h"
+#include "schedules/select/select.h"
+#include "zyfa_generator_id.h"
+
+namespace zyfa {
+namespace {
+
+constexpr std::uint64_t kCodeObjectVersion = 6;
+
+template <typename Enum>
+bool take_word(const cache::KeyField& field, std::initializer_list<Enum> values, Enum& to) {
+  for (Enum value : values) {
+    if (field.kind == cache::FieldKind::kString && field.text == schedules::name_of(value)) {
+      to = value;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool take_number(const cache::KeyField& field, std::uint32_t& to) {
+  if (field.kind != cache::FieldKind::kU64 || field.number > std::numeric_limits<std::uint32_t>::max()) return false;
+  to = static_cast<std::uint32_t>(field.number);
+  return true;
+}
+
+bool take_text(const cache::KeyField& field, std::string& to) {
+  if (field.kind != cache::FieldKind::kString) return false;
+  to = field.text;
+  return true;
+}
+
+// Fields this version does not name are of no interest here: keys are compared as bytes.
+bool take_field(const cache::KeyField& field, KeyContents& to) {
+  using schedules::ElementType, schedules::Family, schedules::LseOutput, schedules::MaskKind;
+  schedules::KernelSpec& spec = to.spec;
+  if (field.name == "family") return take_word(field, {Family::kAttentionForward}, spec.family);
+  if (field.name == "element") return take_word(field, {ElementType::kBf16}, spec.element);
+  if (field.name == "head_dim_qk") return take_number(field, spec.head_dim_qk);
+  if (field.name == "head_dim_v") return take_number(field, spec.head_dim_v);
+  if (field.name == "mask") return take_word(field, {MaskKind::kFull, MaskKind::kCausal}, spec.mask);
+  if (field.name == "lse") return take_word(field, {LseOutput::kNone, LseOutput::kWritten}, spec.lse);
+  if (field.name == "schedule") return take_text(field, spec.placement);
+  if (field.name == "generator") return take_text(field, to.generator);
+  return true;
+}
+
+}  // namespace
+
+std::string_view generator_id() { return kGeneratorId; }
+
+KeyEnvironment KeyEnvironment::this_build() {
+  return {.schema = kKeySchema,
+          .target = std::string(kTarget),
+          .code_object_version = kCodeObjectVersion,
+          .argument_layout = schedules::kAttentionForwardLayout,
+          .generator = kGeneratorId};
+}
+
+Expected<cache::Key> make_key(const schedules::KernelSpec& spec, const KeyEnvironment& environment) {
+  return cache::KeyBuilder(environment.schema)
+      .add_string("target", environment.target)
+      .add_u64("code_object_version", environment.code_object_version)
+      .add_string("family", schedules::name_of(spec.family))
+      .add_string("element", schedules::name_of(spec.element))
+      .add_string("output_element", schedules::name_of(spec.element))
+      .add_u64("head_dim_qk", spec.head_dim_qk)
+      .add_u64("head_dim_v", spec.head_dim_v)
+      .add_string("mask", schedules::name_of(spec.mask))
+      .add_string("lse", schedules::name_of(spec.lse))
+      .add_string("schedule", spec.placement)
+      .add_u64("argument_layout", environment.argument_layout)
+      .add_string("generator", environment.generator)
+      .build();
+}
+
+Expected<KeyContents> read_key(std::string_view key_bytes) {
+  Expected<cache::DecodedKey> decoded = cache::decode_key(cache::as_bytes(key_bytes));
+  if (!decoded) return tl::unexpected(std::move(decoded.error()));
+  KeyContents contents;
+  for (const cache::KeyField& field : decoded->fields) {
+    if (!take_field(field, contents)) {
+      return make_error(ErrorCode::kCorruptData,
+                        "a kernel key holds " + cache::to_string(field) + ", which this version does not know");
+    }
+  }
+  if (contents.spec.placement.empty() || contents.generator.empty()) {
+    return make_error(ErrorCode::kCorruptData, "a kernel key lacks its schedule or generator field");
+  }
+  return contents;
+}
+
+}  // namespace zyfa
