@@ -59,6 +59,30 @@ enum class Dump : std::uint8_t {
 [[nodiscard]] ZYFA_API Expected<std::string> dump_object(std::span<const std::byte> object, Dump what,
                                                          std::string_view symbol = {});
 
+// One argument that a code object's metadata declares.
+struct ObjectArgument {
+  std::string name;  // may be empty
+  std::string kind;  // ".value_kind": "global_buffer", "by_value", "hidden_group_size_x", ...
+  std::uint32_t offset = 0, size = 0;
+};
+
+struct ObjectKernel {
+  std::string symbol;
+  std::uint32_t kernarg_bytes =
+      0;                        // from the metadata, 0 without one; kernels in the field declare 0 in the descriptor
+  std::uint32_t lds_bytes = 0;  // static, from the descriptor
+  std::vector<ObjectArgument> arguments;
+};
+
+struct ObjectInfo {
+  std::string target;
+  std::vector<ObjectKernel> kernels;
+};
+
+// Kernels of any gfx950 code object and the arguments they take. Opens libzyfa_jit.
+// kCorruptData, kArchMismatch, kDeviceUnavailable (no libzyfa_jit).
+[[nodiscard]] ZYFA_API Expected<ObjectInfo> describe_object(std::span<const std::byte> object);
+
 struct VerifyFinding {
   std::string kind;          // "wait-states", "missing-wait", ...
   std::uint64_t offset = 0;  // from the kernel's entry
