@@ -54,7 +54,7 @@ struct LaunchArgs {
   TensorView k;                                       // [B, Sk, Hk, D], H % Hk == 0
   TensorView v;                                       // [B, Sk, Hk, Dv]
   TensorView out;                                     // [B, Sq, H, Dv], same element type as q
-  LseView lse;                                        // [B, H, Sq]; left default unless the problem has Lse::kWritten
+  LseView lse = {};                                   // [B, H, Sq]; left default unless the problem has Lse::kWritten
   std::optional<float> softmax_scale = std::nullopt;  // default 1/sqrt(D)
 };
 

@@ -17,7 +17,7 @@ enum class CacheMode : std::uint8_t {
 struct CacheOptions {
   // Colon-separated directories: read-only layers, then the writable one. Empty: ZYFA_CACHE_PATH, else
   // $XDG_CACHE_HOME/zyfa, else ~/.cache/zyfa.
-  std::string path;
+  std::string path = {};
   CacheMode mode = CacheMode::kFromEnvironment;
   bool operator==(const CacheOptions&) const = default;
 };
