@@ -1,13 +1,18 @@
-// Placements of the shipped kernels, in text form (placement.h).
+// The placements that ship, in canonical text form (placement.h). The selection table names them.
 #pragma once
 
 #include <string_view>
 
 namespace zyfa::schedules {
 
-inline constexpr std::string_view kNaivePlacement = "name=naive;waves=1;loop=load_k|qk,softmax,load_v|pv";
+// One wave at a time on a SIMD, one stage after the other: the executable reference, kept for ever.
+inline constexpr std::string_view kNaivePlacement =
+    "name=naive;waves=4;groups=1;loop=load_k,load_v|read_k,qk,mask,max,rescale,exp,read_v,pv";
 
+// Two waves a SIMD: one group multiplies (S of the next block, O of this one) while the other does its softmax and
+// fetches. K and V go to LDS without registers, double-buffered.
 inline constexpr std::string_view kPingpongPlacement =
-    "name=pingpong;waves=8;groups=2;buffers=k:2,v:2;loop=load_k@1,qk|softmax,load_v@1|pv;prio=1,0,1";
+    "name=pingpong;waves=8;groups=2;buffers=k:2,v:2;"
+    "loop=load_v@1,{qk@1/read_v:2},pv|{mask@1,max@1,rescale@1,exp@1:8/read_k@2},load_k@3;prio=1,0";
 
 }  // namespace zyfa::schedules

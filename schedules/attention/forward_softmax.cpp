@@ -1,0 +1,131 @@
+// The softmax of one block: mask, row maximum, reference, probabilities.
+#include <array>
+
+#include "schedules/attention/forward_parts.h"
+
+namespace zyfa::schedules::forward {
+namespace {
+
+using jit::FloatImm;
+using jit::Imm;
+using jit::Op;
+using jit::Reg;
+
+constexpr std::uint16_t kTupleScores = 16;
+constexpr std::uint16_t kGroup = 8;  // scores handled together: hides the wait state between v_exp and its use
+
+// Key of score register r of a 32-key block, for lane half 0 (gfx950-isa.md 1.1); half 1 is 4 higher.
+std::int32_t key_of(std::uint32_t block, std::uint32_t r) {
+  return static_cast<std::int32_t>(32 * block + 8 * (r / 4) + r % 4);
+}
+
+// x = max over the lane pair (lane, lane + 32), in both lanes.
+void max_over_halves(StageWriter& w, Reg x) {
+  const Reg other = w.vtemp("other_half");
+  w.op(Op::kVMovB32, {other, x});
+  w.op(Op::kVPermlane32Swap, {x, other});
+  w.op(Op::kVMaxF32, {x, x, other}, "over both lane halves");
+}
+
+}  // namespace
+
+void mask(StageWriter& w) {
+  const Reg position = w.reg("key_position");
+  const Reg end = w.stemp("block_end");
+  const jit::Label skip = w.new_label();
+  w.op(Op::kSAddI32, {end, position, Imm{static_cast<std::int32_t>(kKeyTile - 1)}});
+  w.op(Op::kSCmpGtI32, {end, w.reg("first_limit")}, "does any query of the wave end before this block does?");
+  w.op(Op::kSCbranchScc0, {skip});
+  const Reg limit = w.vtemp("limit");
+  const Reg minus_inf = w.vtemp("minus_inf");
+  w.op(Op::kVSubrevU32, {limit, position, w.reg("key_limit")}, "last visible key, relative to the block");
+  w.op(Op::kVMovB32, {minus_inf, Imm{static_cast<std::int32_t>(0xff800000)}});
+  // Four flags at a time: a VALU result in an SGPR may be read 2 wait states later (gfx950-isa.md 4.3).
+  std::array<Reg, 4> hidden;
+  for (Reg& flag : hidden) flag = w.stemp("hidden", 2);
+  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+    const Reg score = w.reg("score", block);
+    for (std::uint16_t r = 0; r < kTupleScores; r += 4) {
+      for (std::uint16_t n = 0; n < 4; ++n) w.op(Op::kVCmpLtI32, {hidden[n], limit, Imm{key_of(block, r + n)}});
+      for (std::uint16_t n = 0; n < 4; ++n) {
+        const Reg x = score.sub(static_cast<std::uint16_t>(r + n));
+        w.op(Op::kVCndmaskB32, {x, x, minus_inf, hidden[n]},
+             "key " + std::to_string(key_of(block, r + n)) + " hidden?");
+      }
+    }
+  }
+  w.place(skip);
+  w.op(Op::kSAddI32, {position, position, Imm{static_cast<std::int32_t>(kKeyTile)}});
+}
+
+void row_maximum(StageWriter& w) {
+  const Reg maximum = w.reg("block_max");
+  const Reg second = w.vtemp("second");
+  // Two chains, one a 32-key block; 15 three-way maxima and one of two.
+  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+    const Reg score = w.reg("score", block);
+    const Reg chain = block == 0 ? maximum : second;
+    w.op(Op::kVMax3F32, {chain, score.sub(0), score.sub(1), score.sub(2)});
+    for (std::uint16_t r = 3; r + 1 < kTupleScores; r += 2) {
+      w.op(Op::kVMax3F32, {chain, chain, score.sub(r), score.sub(static_cast<std::uint16_t>(r + 1))});
+    }
+  }
+  const Reg last0 = w.reg("score", 0).sub(kTupleScores - 1);
+  const Reg last1 = w.reg("score", 1).sub(kTupleScores - 1);
+  w.op(Op::kVMax3F32, {second, second, last0, last1});
+  w.op(Op::kVMaxF32, {maximum, maximum, second});
+  max_over_halves(w, maximum);
+  w.op(Op::kVMulF32, {maximum, w.reg("scale"), maximum}, "block maximum in log2 units (scale > 0)");
+  w.op(Op::kVCmpGtF32, {w.reg("moved"), maximum, w.reg("reference_limit")}, "must the reference move?");
+}
+
+void move_reference(StageWriter& w) {
+  const Reg any = w.stemp("any");
+  const Reg moved = w.reg("moved");
+  const jit::Label skip = w.new_label();
+  w.op(Op::kSOrB32, {any, moved.sub(0), moved.sub(1)}, "any query of the wave");
+  w.op(Op::kSCbranchScc0, {skip});
+  const Reg reference = w.reg("reference");
+  const Reg raised = w.vtemp("raised");
+  const Reg factor = w.vtemp("factor", 2);
+  w.op(Op::kVMaxF32, {raised, reference, w.reg("block_max")});
+  w.op(Op::kVSubF32, {factor.sub(0), reference, raised});
+  w.op(Op::kVExpF32, {factor.sub(0), factor.sub(0)}, "2^(old - new)");
+  w.op(Op::kVMovB32, {reference, raised});
+  w.op(Op::kVAddF32, {w.reg("reference_limit"), FloatImm{kReferenceSlack}, raised});
+  w.op(Op::kVMovB32, {factor.sub(1), factor.sub(0)});
+  w.op(Op::kVMulF32, {w.reg("row_sum"), w.reg("row_sum"), factor.sub(0)});
+  for (std::uint32_t block = 0; block < kHeadBlocks; ++block) {
+    for (std::uint16_t r = 0; r < 16; r += 2) {
+      const Reg pair = w.reg("out", block).sub(r, 2);
+      w.op(Op::kVPkMulF32, {pair, pair, factor}, "O in units of the new reference");
+    }
+  }
+  w.place(skip);
+}
+
+void probabilities(StageWriter& w) {
+  const Reg sum = w.reg("row_sum");
+  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+    for (std::uint16_t half = 0; half < kTupleScores / kGroup; ++half) {
+      const Reg scores = w.reg("score", block).sub(static_cast<std::uint16_t>(half * kGroup), kGroup);
+      const Reg prob = w.reg("prob", block * 2 + half);
+      std::array<Reg, kGroup> p;
+      for (std::uint16_t r = 0; r < kGroup; ++r) {
+        p[r] = w.vtemp("p" + std::to_string(r));
+        w.op(Op::kVFmaF32, {p[r], scores.sub(r), w.reg("scale"), w.reg("reference")}, "x - reference, log2 units",
+             {.neg = 0b100});
+      }
+      for (std::uint16_t r = 0; r < kGroup; ++r) w.op(Op::kVExpF32, {p[r], p[r]}, "probability");
+      for (std::uint16_t r = 0; r < kGroup; r += 2) {
+        w.op(Op::kVCvtPkBf16F32, {prob.sub(r / 2), p[r], p[r + 1]}, "P in the order of the MFMA result");
+      }
+      for (std::uint16_t width = kGroup / 2; width > 0; width /= 2) {
+        for (std::uint16_t r = 0; r < width; ++r) w.op(Op::kVAddF32, {p[r], p[r], p[r + width]});
+      }
+      w.op(Op::kVAddF32, {sum, sum, p[0]}, "row sum, this lane's keys");
+    }
+  }
+}
+
+}  // namespace zyfa::schedules::forward

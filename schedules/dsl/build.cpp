@@ -1,0 +1,152 @@
+#include "schedules/dsl/build.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "schedules/dsl/interleave.h"
+#include "schedules/dsl/stage_writer.h"
+
+namespace zyfa::schedules {
+namespace {
+
+using jit::Op;
+
+class Builder {
+ public:
+  Builder(const Plan& plan, const std::string& symbol) : plan_(plan), tiles_(plan, listing_) {
+    listing_.symbol = symbol;
+  }
+
+  Expected<jit::Listing> run() {
+    const jit::Label exit = listing_.new_label();
+    straight("setup", plan_.algorithm->setup);
+    if (plan_.placement.groups == 2) stagger_barrier("stagger", Op::kSCmpGeI32);
+    for (std::int64_t trip = -static_cast<std::int64_t>(plan_.max_lead); trip < 0; ++trip) emit_trip(trip, true);
+    emit_loop(exit);
+    glue("exit", [&](StageWriter& w) { w.place(exit); });
+    // LDS may be given to the next workgroup once the waves end: nothing may still be on its way to it.
+    await(tiles_.arrival_tokens(), "no load outstanding at the end");
+    if (plan_.placement.groups == 2) stagger_barrier("unstagger", Op::kSCmpLtI32);
+    straight("finish", plan_.algorithm->finish);
+    if (!status_) return tl::unexpected(status_.error());
+    return std::move(listing_);
+  }
+
+ private:
+  void note(const Status& status) {
+    if (status_ && !status) status_ = status;
+  }
+
+  template <typename Emit>
+  void glue(const std::string& stage, Emit emit) {
+    StageWriter writer(plan_, tiles_, listing_, listing_.code, stage);
+    emit(writer);
+    note(writer.status());
+  }
+
+  void straight(const std::string& name, const std::function<void(StageWriter&)>& emit) {
+    if (emit) glue(name, [&](StageWriter& w) { emit(w); });
+  }
+
+  // One barrier for the waves of one group only: group 1 (waves in the upper half) before the loop falls one phase
+  // behind, group 0 after the loop lets it catch up, so that all waves meet the same number of barriers.
+  void stagger_barrier(const std::string& name, Op group_test) {
+    glue(name, [&](StageWriter& w) {
+      const jit::Label skip = w.new_label();
+      const auto half = static_cast<std::int32_t>(plan_.placement.waves / 2);
+      w.op(group_test, {w.wave(), jit::Imm{half}}, "this wave's group?");
+      w.op(Op::kSCbranchScc0, {skip});
+      w.op(Op::kSBarrier, {}, "the groups shift by one phase");
+      w.place(skip);
+    });
+  }
+
+  void await(std::vector<jit::Token> tokens, const std::string& comment) {
+    if (!status_ || tokens.empty()) return;
+    jit::Emitter emitter(listing_.code, listing_.regs);
+    emitter.set_origin({"await", __FILE__, __LINE__});
+    note(emitter.await(std::move(tokens), comment));
+  }
+
+  void emit_loop(jit::Label exit) {
+    const jit::Label top = listing_.new_label();
+    glue("loop", [&](StageWriter& w) {
+      w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{0}}, "any iteration?");
+      w.op(Op::kSCbranchScc0, {exit});
+      w.place(top);
+    });
+    for (std::uint32_t copy = 0; copy < plan_.unroll; ++copy) {
+      emit_trip(copy, false);
+      const bool last = copy + 1 == plan_.unroll;
+      glue("loop", [&](StageWriter& w) {
+        w.op(Op::kSSubU32, {w.trips(), w.trips(), jit::Imm{1}});
+        w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{0}}, last ? "next trip?" : "done?");
+        w.op(last ? Op::kSCbranchScc1 : Op::kSCbranchScc0, {last ? top : exit});
+      });
+    }
+  }
+
+  // One trip: all phases, each closed by its waits and a barrier. A prologue trip leaves out iterations below 0.
+  void emit_trip(std::int64_t trip, bool prologue) {
+    const std::vector<Phase>& loop = plan_.placement.loop;
+    for (std::uint32_t phase = 0; phase < loop.size() && status_; ++phase) {
+      if (!plan_.placement.priorities.empty()) {
+        glue("phase", [&](StageWriter& w) {
+          w.op(Op::kSSetprio, {jit::Imm{static_cast<std::int32_t>(plan_.placement.priorities[phase])}});
+        });
+      }
+      for (const PhaseItem& item : loop[phase].items) emit_item(item, trip, prologue);
+      emit_awaits(phase, trip, prologue);
+      glue("phase", [&](StageWriter& w) { w.op(Op::kSBarrier, {}, "end of phase " + std::to_string(phase)); });
+    }
+  }
+
+  void emit_item(const PhaseItem& item, std::int64_t trip, bool prologue) {
+    std::vector<WeightedCode> streams;
+    for (const Stream& stream : item.streams) {
+      WeightedCode& out = streams.emplace_back();
+      out.weight = stream.weight;
+      for (const StageRef& ref : stream.stages) emit_stage(ref, trip, prologue, out.code);
+    }
+    std::vector<jit::Instruction> merged = interleave(std::move(streams));
+    listing_.code.insert(listing_.code.end(), std::make_move_iterator(merged.begin()),
+                         std::make_move_iterator(merged.end()));
+  }
+
+  void emit_stage(const StageRef& ref, std::int64_t trip, bool prologue, std::vector<jit::Instruction>& code) {
+    const std::int64_t iteration = trip + ref.lead;
+    if (prologue && iteration < 0) return;
+    const auto slot = static_cast<std::uint32_t>(iteration % plan_.unroll);
+    const PlacedStage& placed = plan_.placed(ref.stage);
+    StageWriter writer(plan_, tiles_, listing_, code, placed, slot);
+    placed.stage->emit(writer);
+    note(writer.status());
+  }
+
+  void emit_awaits(std::uint32_t phase, std::int64_t trip, bool prologue) {
+    for (const PlannedAwait& planned : plan_.awaits) {
+      if (planned.phase != phase) continue;
+      std::int64_t iteration = trip + planned.offset;
+      if (prologue && iteration < 0) continue;
+      const auto unroll = static_cast<std::int64_t>(plan_.unroll);
+      iteration = (iteration % unroll + unroll) % unroll;
+      const std::uint32_t copy = static_cast<std::uint32_t>(iteration) % plan_.copies(planned.tile);
+      const bool arrival = planned.kind == AwaitKind::kArrival;
+      await({arrival ? tiles_.arrival_token(planned.tile, copy) : tiles_.reads_token(planned.tile, copy)},
+            (arrival ? "arrival of " : "reads of ") + planned.tile + "#" + std::to_string(copy));
+    }
+  }
+
+  const Plan& plan_;
+  jit::Listing listing_;
+  TileRegisters tiles_;
+  Status status_;
+};
+
+}  // namespace
+
+Expected<jit::Listing> build_listing(const Plan& plan, const std::string& symbol) {
+  return Builder(plan, symbol).run();
+}
+
+}  // namespace zyfa::schedules

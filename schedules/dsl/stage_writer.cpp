@@ -1,0 +1,152 @@
+#include "schedules/dsl/stage_writer.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace zyfa::schedules {
+namespace {
+
+// __FILE__ may hold the build machine's path; origins name files relative to the repository root.
+const char* repository_path(const char* file) {
+  const char* at = std::strstr(file, "schedules/");
+  if (at == nullptr) at = std::strstr(file, "tests/");
+  return at == nullptr ? file : at;
+}
+
+}  // namespace
+
+TileRegisters::TileRegisters(const Plan& plan, jit::Listing& listing) {
+  trips_ = listing.regs.add(jit::Bank::kSgpr, 1, "trips");
+  wave_ = listing.regs.add(jit::Bank::kSgpr, 1, "wave");
+  jit::Token next_token = 1;
+  for (const Tile& tile : plan.algorithm->tiles) {
+    Entry entry;
+    const std::uint32_t copies = plan.copies(tile.name);
+    entry.first_token = next_token;
+    if (tile.space == TileSpace::kLds) {
+      entry.token_copies = copies;
+      next_token += 2 * copies;
+    }
+    for (std::uint32_t copy = 0; tile.space == TileSpace::kRegisters && copy < copies; ++copy) {
+      const std::string name = copies == 1 ? tile.name : tile.name + "#" + std::to_string(copy);
+      std::vector<jit::Reg>& tuples = entry.copies.emplace_back();
+      for (std::uint32_t t = 0; t < tile.shape.tuples; ++t) {
+        tuples.push_back(listing.regs.add(tile.shape.bank, tile.shape.registers,
+                                          tile.shape.tuples == 1 ? name : name + "[" + std::to_string(t) + "]"));
+      }
+    }
+    tiles_.emplace(tile.name, std::move(entry));
+  }
+}
+
+jit::Reg TileRegisters::at(std::string_view tile, std::uint32_t copy, std::uint32_t tuple) const {
+  return tiles_.find(tile)->second.copies.at(copy).at(tuple);
+}
+
+jit::Token TileRegisters::arrival_token(std::string_view tile, std::uint32_t copy) const {
+  return tiles_.find(tile)->second.first_token + 2 * copy;
+}
+
+jit::Token TileRegisters::reads_token(std::string_view tile, std::uint32_t copy) const {
+  return arrival_token(tile, copy) + 1;
+}
+
+std::vector<jit::Token> TileRegisters::arrival_tokens() const {
+  std::vector<jit::Token> tokens;
+  for (const auto& [name, entry] : tiles_) {
+    for (std::uint32_t copy = 0; copy < entry.token_copies; ++copy) tokens.push_back(entry.first_token + 2 * copy);
+  }
+  return tokens;
+}
+
+StageWriter::StageWriter(const Plan& plan, const TileRegisters& tiles, jit::Listing& listing,
+                         std::vector<jit::Instruction>& code, std::string name)
+    : plan_(plan), tiles_(tiles), listing_(listing), emitter_(code, listing.regs), stage_(std::move(name)) {}
+
+StageWriter::StageWriter(const Plan& plan, const TileRegisters& tiles, jit::Listing& listing,
+                         std::vector<jit::Instruction>& code, const PlacedStage& placed, std::uint32_t slot)
+    : plan_(plan),
+      tiles_(tiles),
+      listing_(listing),
+      emitter_(code, listing.regs),
+      stage_(placed.stage->name + (placed.lead == 0 ? "" : "@" + std::to_string(placed.lead)) + "#" +
+             std::to_string(slot)),
+      declared_(placed.stage),
+      slot_(slot) {}
+
+void StageWriter::fail(std::string message) {
+  if (status_) status_ = make_error(ErrorCode::kInternal, "stage '" + stage_ + "': " + std::move(message));
+}
+
+std::uint32_t StageWriter::copy_of(std::string_view tile) const { return slot_.value_or(0) % plan_.copies(tile); }
+
+const Tile* StageWriter::usable_tile(std::string_view tile, TileSpace space) {
+  const Tile* found = plan_.algorithm->find_tile(tile);
+  if (found == nullptr || found->space != space) {
+    fail("the algorithm has no such tile '" + std::string(tile) + "'");
+    return nullptr;
+  }
+  if (found->life == TileLife::kConstant) return found;
+  if (declared_ == nullptr) {
+    if (found->life == TileLife::kState) return found;
+    fail("tile '" + std::string(tile) + "' belongs to iterations and is used outside the loop");
+    return nullptr;
+  }
+  const auto is_it = [&](const Access& access) { return access.tile == tile; };
+  if (std::none_of(declared_->accesses.begin(), declared_->accesses.end(), is_it)) {
+    fail("tile '" + std::string(tile) + "' is used but not declared among the stage's accesses");
+    return nullptr;
+  }
+  return found;
+}
+
+jit::Reg StageWriter::reg(std::string_view tile, std::uint32_t tuple) {
+  const Tile* found = usable_tile(tile, TileSpace::kRegisters);
+  if (found == nullptr) return jit::vgpr(0);
+  if (tuple >= found->shape.tuples) {
+    fail("tile '" + std::string(tile) + "' has no tuple " + std::to_string(tuple));
+    return jit::vgpr(0);
+  }
+  return tiles_.at(tile, copy_of(tile), tuple);
+}
+
+std::uint32_t StageWriter::lds(std::string_view tile) {
+  return usable_tile(tile, TileSpace::kLds) == nullptr ? 0 : plan_.lds_offset(tile, copy_of(tile));
+}
+
+jit::Reg StageWriter::temp(jit::Bank bank, std::uint16_t registers, std::string name) {
+  return listing_.regs.add(bank, registers, stage_ + "." + name);
+}
+
+jit::Reg StageWriter::pinned(jit::Bank bank, std::uint16_t registers, std::string name, std::uint32_t physical) {
+  return listing_.regs.add(bank, registers, std::move(name), static_cast<std::int32_t>(physical));
+}
+
+void StageWriter::emit(jit::Op op, std::initializer_list<jit::Operand> operands, jit::Modifiers mods,
+                       std::string comment, jit::Token token, const std::source_location& where) {
+  if (!status_) return;
+  emitter_.set_origin({stage_, repository_path(where.file_name()), where.line()});
+  status_ = emitter_.emit(op, operands, mods, std::move(comment), token);
+}
+
+void StageWriter::op(jit::Op op, std::initializer_list<jit::Operand> operands, std::string comment, jit::Modifiers mods,
+                     std::source_location where) {
+  emit(op, operands, mods, std::move(comment), 0, where);
+}
+
+void StageWriter::load_to_lds(jit::Op op, std::string_view tile, std::initializer_list<jit::Operand> operands,
+                              std::string comment, jit::Modifiers mods, std::source_location where) {
+  mods.lds = true;
+  emit(op, operands, mods, std::move(comment), tiles_.arrival_token(tile, copy_of(tile)), where);
+}
+
+void StageWriter::read_lds(jit::Op op, std::string_view tile, std::initializer_list<jit::Operand> operands,
+                           std::string comment, jit::Modifiers mods, std::source_location where) {
+  emit(op, operands, mods, std::move(comment), tiles_.reads_token(tile, copy_of(tile)), where);
+}
+
+void StageWriter::place(jit::Label label) {
+  if (status_) status_ = emitter_.place(label);
+}
+
+}  // namespace zyfa::schedules

@@ -1,0 +1,106 @@
+// What a stage's emit function writes through: its tiles for this iteration, temporaries, instructions.
+//
+// Errors stick: after the first one nothing more is appended, and error() tells it. So stage code reads straight
+// through.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/emit/emitter.h"
+#include "jit/isa/instruction.h"
+#include "schedules/dsl/plan.h"
+
+namespace zyfa::schedules {
+
+// The register tuples and LDS tokens of every tile copy, shared by all stage instances of one listing.
+class TileRegisters {
+ public:
+  TileRegisters(const Plan& plan, jit::Listing& listing);
+
+  [[nodiscard]] jit::Reg at(std::string_view tile, std::uint32_t copy, std::uint32_t tuple) const;
+  [[nodiscard]] jit::Token arrival_token(std::string_view tile, std::uint32_t copy) const;
+  [[nodiscard]] jit::Token reads_token(std::string_view tile, std::uint32_t copy) const;
+  // Tokens of all data on its way to LDS.
+  [[nodiscard]] std::vector<jit::Token> arrival_tokens() const;
+  [[nodiscard]] jit::Reg trips() const { return trips_; }
+  [[nodiscard]] jit::Reg wave() const { return wave_; }
+
+ private:
+  struct Entry {
+    std::vector<std::vector<jit::Reg>> copies;  // [copy][tuple]
+    jit::Token first_token = 0;                 // arrival of copy c: first + 2c, reads: first + 2c + 1
+    std::uint32_t token_copies = 0;
+  };
+  std::map<std::string, Entry, std::less<>> tiles_;
+  jit::Reg trips_, wave_;
+};
+
+class StageWriter {
+ public:
+  // Straight-line code outside the loop (setup, finish, glue), appended to `code`.
+  StageWriter(const Plan& plan, const TileRegisters& tiles, jit::Listing& listing, std::vector<jit::Instruction>& code,
+              std::string name);
+  // One stage for the iteration whose index modulo the unroll count is `slot`. Only the tiles that the stage declares,
+  // and constants, may be used.
+  StageWriter(const Plan& plan, const TileRegisters& tiles, jit::Listing& listing, std::vector<jit::Instruction>& code,
+              const PlacedStage& placed, std::uint32_t slot);
+
+  // The tuple of a tile in this iteration's copy. A state tile has one copy, usable in setup and finish too.
+  [[nodiscard]] jit::Reg reg(std::string_view tile, std::uint32_t tuple = 0);
+  // LDS byte offset of this iteration's copy.
+  [[nodiscard]] std::uint32_t lds(std::string_view tile);
+  [[nodiscard]] jit::Reg temp(jit::Bank bank, std::uint16_t registers, std::string name);
+  [[nodiscard]] jit::Reg vtemp(std::string name, std::uint16_t registers = 1) {
+    return temp(jit::Bank::kVgpr, registers, std::move(name));
+  }
+  [[nodiscard]] jit::Reg stemp(std::string name, std::uint16_t registers = 1) {
+    return temp(jit::Bank::kSgpr, registers, std::move(name));
+  }
+  // A tuple that the kernel ABI places.
+  [[nodiscard]] jit::Reg pinned(jit::Bank bank, std::uint16_t registers, std::string name, std::uint32_t physical);
+
+  [[nodiscard]] jit::Reg trips() const { return tiles_.trips(); }
+  [[nodiscard]] jit::Reg wave() const { return tiles_.wave(); }
+  [[nodiscard]] const Placement& placement() const { return plan_.placement; }
+
+  void op(jit::Op op, std::initializer_list<jit::Operand> operands, std::string comment = {}, jit::Modifiers mods = {},
+          std::source_location where = std::source_location::current());
+  // A direct-to-LDS load that brings part of `tile`; M0 holds its LDS address.
+  void load_to_lds(jit::Op op, std::string_view tile, std::initializer_list<jit::Operand> operands,
+                   std::string comment = {}, jit::Modifiers mods = {},
+                   std::source_location where = std::source_location::current());
+  // An LDS read of part of `tile`.
+  void read_lds(jit::Op op, std::string_view tile, std::initializer_list<jit::Operand> operands,
+                std::string comment = {}, jit::Modifiers mods = {},
+                std::source_location where = std::source_location::current());
+
+  [[nodiscard]] jit::Label new_label() { return listing_.new_label(); }
+  void place(jit::Label label);
+
+  [[nodiscard]] const Status& status() const { return status_; }
+
+ private:
+  void emit(jit::Op op, std::initializer_list<jit::Operand> operands, jit::Modifiers mods, std::string comment,
+            jit::Token token, const std::source_location& where);
+  [[nodiscard]] std::uint32_t copy_of(std::string_view tile) const;
+  [[nodiscard]] const Tile* usable_tile(std::string_view tile, TileSpace space);
+  void fail(std::string message);
+
+  const Plan& plan_;
+  const TileRegisters& tiles_;
+  jit::Listing& listing_;
+  jit::Emitter emitter_;
+  std::string stage_;
+  const Stage* declared_ = nullptr;
+  std::optional<std::uint32_t> slot_;
+  Status status_;
+};
+
+}  // namespace zyfa::schedules
