@@ -39,7 +39,8 @@ std::string to_string(const Finding& finding);
 
 struct VerifyReport {
   std::vector<Finding> findings;
-  std::uint32_t instructions = 0;
+  std::vector<std::string> notes;  // not faults: what was not followed, not listed, or is only inadvisable
+  std::uint32_t instructions = 0;  // reachable ones
   std::uint32_t vgprs = 0, agprs = 0, sgprs = 0;  // highest used + 1
 };
 

@@ -1,0 +1,136 @@
+// Checks that every register is written before it is read, on every path from the entry.
+//
+// The kernel's initial state is gfx950-isa.md 5.2. Where s_cbranch_execz jumps over code, that code would have run with
+// no lane active, so its vector definitions count as made: nothing later can see the difference.
+#include "jit/verify/program.h"
+#include "jit/verify/text.h"
+
+namespace zyfa::jit::verify {
+namespace {
+
+constexpr RegSpan kAllVectors{kVgprBase, 512};
+
+// Instructions that write a part of their destination and so keep, rather than use, what it held.
+bool keeps_destination(const Decoded& d) {
+  const std::string_view m = d.mnemonic;
+  return d.facts.dest_half_select || d.facts.is_dpp || d.facts.is_sdwa || m.starts_with("v_writelane") ||
+         m.starts_with("v_cvt_pk_fp8") || m.starts_with("v_cvt_pk_bf8") || m.starts_with("v_cvt_sr_") ||
+         m.starts_with("v_cvt_scalef32_") || m.find("d16") != std::string_view::npos || m.starts_with("v_fma_mixlo") ||
+         m.starts_with("v_fma_mixhi") || m.starts_with("v_ashr_pk_");
+}
+
+class DefinitionChecker {
+ public:
+  DefinitionChecker(const Program& program, Reporter& reporter) : program_(program), reporter_(reporter) {}
+
+  void run() {
+    solve(must_, Meet::kEveryPath);
+    solve(may_, Meet::kAnyPath);
+    for (std::uint32_t b = 0; b < program_.blocks.size(); ++b) {
+      RegSet must = must_[b], may = may_[b];
+      for (std::uint32_t i = program_.blocks[b].begin; i < program_.blocks[b].end; ++i) {
+        inspect(must, may, i);
+        for (RegSpan w : program_.writes(program_.nodes[i])) {
+          must.add(w);
+          may.add(w);
+        }
+      }
+    }
+  }
+
+ private:
+  enum class Meet : std::uint8_t { kEveryPath, kAnyPath };
+
+  [[nodiscard]] RegSet initial() const {
+    const KernelImage& k = *program_.kernel;
+    const auto bit = [&](unsigned n) { return (k.rsrc2 >> n) & 1; };
+    const std::uint32_t user = (k.rsrc2 >> 1) & 0x1f;
+    const std::uint32_t scalars = user + bit(7) + bit(8) + bit(9) + bit(10);
+    RegSet set;
+    set.add({kSgprBase, static_cast<std::uint16_t>(scalars)});
+    set.add({kVgprBase, 1});
+    set.add({flat_special(Special::kExec), 1});
+    set.add({flat_special(Special::kMode), 1});
+    // Flat scratch, XNACK mask and trap registers have no producer in the program.
+    set.add({kSgprBase + 102, 26});
+    set.add({kSpecialBase + 5, 3});
+    return set;
+  }
+
+  void solve(std::vector<RegSet>& in, Meet meet) {
+    in.assign(program_.blocks.size(), RegSet{});
+    if (meet == Meet::kEveryPath)
+      for (RegSet& s : in) s.fill();
+    std::vector<std::uint8_t> entry(program_.blocks.size());
+    for (std::uint32_t e : program_.entries) {
+      entry[e] = 1;
+      in[e] = initial();
+    }
+    std::vector<RegSet> generated(program_.blocks.size());
+    for (std::uint32_t b = 0; b < program_.blocks.size(); ++b)
+      for (std::uint32_t i = program_.blocks[b].begin; i < program_.blocks[b].end; ++i)
+        for (RegSpan w : program_.writes(program_.nodes[i])) generated[b].add(w);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::uint32_t b : program_.order) {
+        RegSet out = in[b];
+        out.unite(generated[b]);
+        for (const Successor& s : program_.blocks[b].successors) {
+          RegSet along = out;
+          if (s.edge == Edge::kExecEmpty) along.add(kAllVectors);
+          const bool moved = meet == Meet::kEveryPath ? in[s.block].intersect(along) : in[s.block].unite(along);
+          changed |= moved;
+        }
+      }
+    }
+  }
+
+  void inspect(const RegSet& must, const RegSet& may, std::uint32_t i) {
+    const Node& node = program_.nodes[i];
+    for (RegSpan r : program_.reads(node)) {
+      if (must.all(r)) continue;
+      if (is_kept(node, r)) continue;
+      const RegSpan bad = first_missing(must, r);
+      const bool never = !may.any(bad);
+      reporter_.at(FindingKind::kUninitialised, *node.inst, i,
+                   "reads " + span_name(bad) + (r == bad ? "" : " (of " + span_name(r) + ")") +
+                       (never ? ", which no path from the entry writes"
+                              : ", which is not written on every path from the entry") +
+                       "; a definition before this instruction is required");
+    }
+  }
+
+  [[nodiscard]] bool is_kept(const Node& node, RegSpan read) const {
+    if (!keeps_destination(*node.inst)) return false;
+    for (RegSpan w : program_.writes(node)) {
+      if (!(w == read)) continue;
+      // The same register may also be a real source.
+      const auto operands = operands_of(node.inst->text);
+      for (std::size_t i = 1; i < operands.size(); ++i) {
+        const auto source = parse_register(operands[i]);
+        if (source && source->overlaps(read)) return false;
+      }
+      return true;
+    }
+    return false;
+  }
+
+  static RegSpan first_missing(const RegSet& set, RegSpan r) {
+    std::uint16_t begin = r.first;
+    const auto end = static_cast<std::uint16_t>(r.first + r.count);
+    while (begin < end && set.any({begin, 1})) ++begin;
+    std::uint16_t stop = begin;
+    while (stop < end && !set.any({stop, 1})) ++stop;
+    return {begin, static_cast<std::uint16_t>(stop - begin)};
+  }
+
+  const Program& program_;
+  Reporter& reporter_;
+  std::vector<RegSet> must_, may_;
+};
+
+}  // namespace
+
+void check_definitions(const Program& program, Reporter& reporter) { DefinitionChecker(program, reporter).run(); }
+
+}  // namespace zyfa::jit::verify
