@@ -28,6 +28,8 @@ struct RegisterMapRow {
 struct RegisterMap {
   std::vector<RegisterMapRow> rows;
   std::uint16_t vgprs_used = 0, agprs_used = 0, sgprs_used = 0;  // highest register + 1
+  std::uint16_t vgpr_peak = 0, agpr_peak = 0, sgpr_peak = 0;     // most registers live at once: what no allocator beats
+  std::uint32_t vgpr_peak_at = 0;                                // instruction index of the VGPR peak
 
   // The table a person reads: one row a tuple, sorted by bank and register, with live ranges, and the pressure peak.
   [[nodiscard]] std::string to_text() const;
