@@ -6,6 +6,10 @@
 # Run with `cmake -P` (by that rule), it writes the header, and leaves it alone when nothing has changed.
 # Names are relative to the source tree, so the id does not depend on where the tree lies.
 
+if(CMAKE_SCRIPT_MODE_FILE)
+  cmake_minimum_required(VERSION 3.25)
+endif()
+
 set(ZYFA_GENERATOR_GLOBS
   jit/*.h jit/*.cpp jit/*.def
   schedules/*.h schedules/*.cpp)

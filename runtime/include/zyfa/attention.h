@@ -71,12 +71,14 @@ enum class KernelSource : std::uint8_t { kMemory, kDisk, kBuilt };
 
 // Milliseconds; 0 where the step did not happen.
 struct CompileTimes {
-  double total = 0;    // of the compile() call that first made or read this kernel
-  double lookup = 0;   // disk cache: open, read, check
-  double open = 0;     // opening libzyfa_jit and LLVM (first build of a process)
-  double build = 0;    // listing, passes, assembly, link, verification
-  double load = 0;     // onto the device
-  double publish = 0;  // writing the cache entry; comes after the kernel can be used and is not part of total
+  double total = 0;   // of the compile() call that first made or read this kernel
+  double lookup = 0;  // disk cache: open, read, check
+  double open = 0;    // opening libzyfa_jit and LLVM (first build of a process)
+  double build = 0;   // listing, passes, assembly, link, verification
+  double load = 0;    // onto the device
+  // Writing cache entries, of every kernel of this process and cache so far. It happens in the background after the
+  // kernel can be used and is not part of total; flush_cache() waits for it.
+  double publish = 0;
 };
 
 struct AttentionInfo {

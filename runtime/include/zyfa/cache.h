@@ -3,6 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "zyfa/error.h"
+#include "zyfa/export.h"
 
 namespace zyfa {
 
@@ -21,5 +26,21 @@ struct CacheOptions {
   CacheMode mode = CacheMode::kFromEnvironment;
   bool operator==(const CacheOptions&) const = default;
 };
+
+// Counts of this process and cache since its first use.
+struct CacheStatistics {
+  std::uint64_t memory_hits = 0, disk_hits = 0;
+  std::uint64_t joined = 0;  // waited for another thread's build or read
+  std::uint64_t misses = 0, builds = 0, build_failures = 0;
+  std::uint64_t rejected = 0;  // entries that failed a check and were set aside
+  std::uint64_t published = 0, publish_failures = 0;
+  double build_ms = 0, publish_ms = 0;                          // sums
+  std::vector<std::pair<std::string, std::uint64_t>> by_layer;  // directory, disk hits; in the order they are asked
+};
+// kInvalidArgument: ZYFA_CACHE, ZYFA_CACHE_PATH or the options are malformed.
+[[nodiscard]] ZYFA_API Expected<CacheStatistics> cache_statistics(const CacheOptions& options = {});
+
+// Waits until every kernel built so far is on disk (or could not be written). Leaving main() normally waits too.
+[[nodiscard]] ZYFA_API Status flush_cache(const CacheOptions& options = {});
 
 }  // namespace zyfa

@@ -99,7 +99,7 @@ struct VerifyResult {
 // Static verification of any gfx950 code object. Opens libzyfa_jit.
 [[nodiscard]] ZYFA_API Expected<VerifyResult> verify_object(std::span<const std::byte> object);
 
-// The canonical key fields of a problem's kernel, "name: value" one a line, and its hex digest on the last.
+// The canonical key fields of a problem's kernel, "name=value" one a line, and "key=" with its hex digest on the last.
 [[nodiscard]] ZYFA_API Expected<std::string> explain_key(const AttentionProblem& problem,
                                                          std::string_view placement = {});
 
