@@ -19,6 +19,7 @@ step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/consumer -B ${WORK}/build -DC
   -DCMAKE_BUILD_TYPE=${CONFIG} -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 step(${CMAKE_COMMAND} --build ${WORK}/build)
 step(${WORK}/build/consumer)
+step(${CMAKE_COMMAND} -E env ZYFA_CACHE=off ${WORK}/build/example)
 step(${WORK}/prefix/bin/zyfa-jit --help)
 
 # Every public header is there, and no private one.

@@ -131,5 +131,12 @@ TEST(Tree, files_are_short_and_say_what_they_are) {
   EXPECT_TRUE(findings.empty()) << lines_of(findings);
 }
 
+TEST(Tree, program_of_the_readme_is_the_one_that_is_built_and_run) {
+  const fs::path root(ZYFA_SOURCE_DIR);
+  std::string program = read_text(root / "tests" / "correctness" / "install" / "consumer" / "example.cpp");
+  program.erase(0, program.find('\n') + 1);  // the file comment
+  EXPECT_NE(read_text(root / "README.md").find("```cpp\n" + program + "```"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace zyfa::architecture
