@@ -2,11 +2,8 @@
 
 #include <cstddef>
 
-#include "jit/llvm/assembler.h"
-#include "jit/passes/passes.h"
-#include "jit/verify/verifier.h"
 #include "schedules/attention/forward.h"
-#include "schedules/dsl/build.h"
+#include "schedules/dsl/lower.h"
 #include "schedules/dsl/plan.h"
 #include "schedules/select/kernel_args.h"
 #include "schedules/select/placement.h"
@@ -44,23 +41,6 @@ std::vector<jit::KernelArgument> kernel_arguments() {
   return arguments;
 }
 
-// Registers a wave may use so that the placement's waves fit the CU's four SIMDs (gfx950-isa.md 5.4): 256 for up to two
-// waves a SIMD, all of them arch VGPRs.
-constexpr jit::RegisterLimits kLimits{.vgprs = 256, .agprs = 0, .sgprs = 100};
-
-Status verify_or_explain(const std::vector<std::byte>& object) {
-  Expected<jit::CodeObject> read = jit::read_code_object(object);
-  if (!read) return tl::unexpected(read.error());
-  Expected<jit::VerifyReport> report = jit::verify_object(*read);
-  if (!report) return tl::unexpected(report.error());
-  if (report->findings.empty()) return {};
-  std::vector<std::string> details;
-  for (const jit::Finding& finding : report->findings) details.push_back(to_string(finding));
-  return make_error(ErrorCode::kCompileError,
-                    "the static verifier has " + std::to_string(details.size()) + " finding(s) on the compiled kernel",
-                    std::move(details));
-}
-
 }  // namespace
 
 Expected<CompiledKernel> compile_kernel(const KernelSpec& spec) {
@@ -71,37 +51,27 @@ Expected<CompiledKernel> compile_kernel(const KernelSpec& spec) {
   Expected<Plan> plan = make_plan(*algorithm, *placement);
   if (!plan) return tl::unexpected(plan.error());
 
-  CompiledKernel kernel;
-  kernel.schedule_chart = chart(*plan);
-  kernel.info.symbol = symbol_of(spec, *placement);
-  Expected<jit::Listing> listing = build_listing(*plan, kernel.info.symbol);
-  if (!listing) return tl::unexpected(listing.error());
-  Expected<jit::RegisterMap> registers = jit::allocate(*listing, kLimits);
-  if (!registers) return tl::unexpected(registers.error());
-  if (Status s = jit::insert_waits(*listing); !s) return tl::unexpected(s.error());
-  if (Status s = jit::insert_wait_states(*listing); !s) return tl::unexpected(s.error());
+  jit::KernelDeclaration request;
+  request.symbol = symbol_of(spec, *placement);
+  request.kernarg_bytes = sizeof(AttentionForwardArgs);
+  request.arguments = kernel_arguments();
+  Expected<LoweredKernel> lowered = lower(*plan, std::move(request));
+  if (!lowered) return tl::unexpected(lowered.error());
 
-  kernel.register_map = registers->to_text();
-  kernel.info.waves = placement->waves;
-  kernel.info.query_tile = kWaveQueries * placement->waves;
-  kernel.info.vgprs = registers->vgprs_used;
-  kernel.info.agprs = registers->agprs_used;
-  kernel.info.sgprs = registers->sgprs_used;
-  kernel.info.lds_bytes = plan->lds_bytes;
-  kernel.info.kernarg_bytes = sizeof(AttentionForwardArgs);
-  kernel.info.instructions = static_cast<std::uint32_t>(listing->code.size());
-  const jit::KernelDeclaration declaration{.symbol = kernel.info.symbol,
-                                           .vgprs = kernel.info.vgprs,
-                                           .agprs = kernel.info.agprs,
-                                           .sgprs = kernel.info.sgprs,
-                                           .lds_bytes = kernel.info.lds_bytes,
-                                           .kernarg_bytes = kernel.info.kernarg_bytes,
-                                           .workgroup_size = 64 * placement->waves,
-                                           .arguments = kernel_arguments()};
-  Expected<std::vector<std::byte>> object = jit::assemble(*listing, declaration);
-  if (!object) return tl::unexpected(object.error());
-  if (Status s = verify_or_explain(*object); !s) return tl::unexpected(s.error());
-  kernel.object = std::move(*object);
+  const jit::KernelDeclaration& declared = lowered->declaration;
+  CompiledKernel kernel;
+  kernel.object = std::move(lowered->object);
+  kernel.register_map = std::move(lowered->register_map);
+  kernel.schedule_chart = chart(*plan);
+  kernel.info = {.symbol = declared.symbol,
+                 .waves = placement->waves,
+                 .query_tile = kWaveQueries * placement->waves,
+                 .vgprs = declared.vgprs,
+                 .agprs = declared.agprs,
+                 .sgprs = declared.sgprs,
+                 .lds_bytes = declared.lds_bytes,
+                 .kernarg_bytes = declared.kernarg_bytes,
+                 .instructions = lowered->instructions};
   return kernel;
 }
 

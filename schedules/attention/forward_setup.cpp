@@ -235,14 +235,16 @@ void row_span(StageWriter& w, Reg to, Reg rows, std::int32_t most, Reg stride, c
 
 void setup(StageWriter& w, const Shape& shape) {
   const Reg kernarg = w.pinned(jit::Bank::kSgpr, 2, "abi_kernarg", 0);
-  const Reg ids = w.pinned(jit::Bank::kSgpr, 3, "abi_workgroup", 2);
+  const Reg tile_id = w.pinned(jit::Bank::kSgpr, 1, "abi_workgroup_x", 2);
+  const Reg head_id = w.pinned(jit::Bank::kSgpr, 1, "abi_workgroup_y", 3);
+  const Reg batch_id = w.pinned(jit::Bank::kSgpr, 1, "abi_workgroup_z", 4);
   const Reg thread = w.pinned(jit::Bank::kVgpr, 1, "abi_thread", 0);
   Scalars s;
   s.lengths = w.stemp("lengths", 4);
   w.op(Op::kSMovB64, {w.reg("kernarg"), kernarg});
   w.op(Op::kSLoadDwordx4, {s.lengths, w.reg("kernarg"), Imm{kLengths}}, "lengths, head ratio, scale");
-  w.op(Op::kSMovB32, {w.reg("head"), ids.sub(1)});
-  w.op(Op::kSMovB32, {w.reg("batch"), ids.sub(2)});
+  w.op(Op::kSMovB32, {w.reg("head"), head_id});
+  w.op(Op::kSMovB32, {w.reg("batch"), batch_id});
   w.op(Op::kSMovB32, {w.reg("query_length"), s.lengths.sub(0)});
   w.op(Op::kSMovB32, {w.reg("scale"), s.lengths.sub(3)});
   s.key_head = w.stemp("key_head");
@@ -250,7 +252,7 @@ void setup(StageWriter& w, const Shape& shape) {
   w.op(Op::kSAddU32, {s.key_head, s.key_head, Imm{1}});
   w.op(Op::kSMulHiU32, {s.key_head, s.key_head, s.lengths.sub(2)}, "head / (query heads per key head)");
 
-  locate_group(w, shape, ids.sub(0), s);
+  locate_group(w, shape, tile_id, s);
   locate_lane(w, thread, s);
   load_queries(w, s);
   prepare_operand(w, s, "k", kK);

@@ -13,6 +13,6 @@ inline constexpr std::string_view kNaivePlacement =
 // fetches. K and V go to LDS without registers, double-buffered.
 inline constexpr std::string_view kPingpongPlacement =
     "name=pingpong;waves=8;groups=2;buffers=k:2,v:2;"
-    "loop=load_v@1,{qk@1/read_v:2},pv|{mask@1,max@1,rescale@1,exp@1:8/read_k@2},load_k@3;prio=1,0";
+    "loop=load_v@1,{qk@1/read_v:2},pv|load_k@3,{mask@1,max@1,rescale@1,exp@1:8/read_k@2};prio=1,0";
 
 }  // namespace zyfa::schedules
