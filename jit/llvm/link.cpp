@@ -1,15 +1,17 @@
 // In-process lld: one relocatable object to a code object, both in memory.
 //
-// lld works on paths and keeps global state, so input and output are memfd files named through /proc/self/fd and all
+// lld works on paths and keeps global state. The input is a memfd and the output a pipe, both named through
+// /proc/self/fd: to a regular file lld would write beside it and rename, to a special file it writes in place. All
 // links go through one lock. lld's fatal errors end in its crash-recovery frame, not in exit(), and come back as text.
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <lld/Common/Driver.h>
@@ -50,28 +52,47 @@ class MemoryFile {
     return true;
   }
 
-  [[nodiscard]] bool read_all(std::vector<std::byte>& bytes) const {
-    struct stat info{};
-    if (::fstat(fd_, &info) != 0) {
-      return false;
-    }
-    bytes.resize(static_cast<std::size_t>(info.st_size));
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t n = ::pread(fd_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-      if (n < 0 && errno == EINTR) {
-        continue;
-      }
-      if (n <= 0) {
-        return false;
-      }
-      done += static_cast<std::size_t>(n);
-    }
-    return true;
+ private:
+  int fd_;
+};
+
+// A pipe whose write end has a path, drained by a thread until every write end is closed.
+class OutputPipe {
+ public:
+  OutputPipe() {
+    if (::pipe2(fds_, O_CLOEXEC) != 0) return;
+    reader_ = std::thread([this] { drain(); });
+  }
+  OutputPipe(const OutputPipe&) = delete;
+  OutputPipe& operator=(const OutputPipe&) = delete;
+  ~OutputPipe() { finish(); }
+
+  [[nodiscard]] bool is_open() const { return fds_[0] >= 0; }
+  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(fds_[1]); }
+
+  // Everything written to the path. Call once, when no one writes any more.
+  std::vector<std::byte> finish() {
+    if (fds_[1] >= 0) ::close(fds_[1]);
+    if (reader_.joinable()) reader_.join();
+    if (fds_[0] >= 0) ::close(fds_[0]);
+    fds_[0] = fds_[1] = -1;
+    return std::move(bytes_);
   }
 
  private:
-  int fd_;
+  void drain() {
+    std::array<std::byte, 65536> block;
+    while (true) {
+      const ssize_t n = ::read(fds_[0], block.data(), block.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return;
+      bytes_.insert(bytes_.end(), block.begin(), block.begin() + n);
+    }
+  }
+
+  int fds_[2] = {-1, -1};
+  std::thread reader_;
+  std::vector<std::byte> bytes_;
 };
 
 tl::unexpected<Error> io_error(const char* what) {
@@ -102,9 +123,9 @@ Expected<std::vector<std::byte>> link_object(std::span<const std::byte> object) 
   static bool lld_broken = false;  // guarded by lld_lock; set when lld says that it must not run again
 
   const MemoryFile input("zyfa-object");
-  const MemoryFile output("zyfa-code-object");
+  OutputPipe output;
   if (!input.is_open() || !output.is_open()) {
-    return io_error("memfd_create");
+    return io_error("memfd_create or pipe");
   }
   if (!input.write_all(object)) {
     return io_error("write");
@@ -135,16 +156,11 @@ Expected<std::vector<std::byte>> link_object(std::span<const std::byte> object) 
     failed = result.retCode != 0;
     lld_broken = !result.canRunAgain;
   }
+  std::vector<std::byte> linked = output.finish();
   if (failed) {
     std::vector<std::string> details = lines_of(messages);
-    return make_error(
-        ErrorCode::kCompileError,
-        "linking the object failed: " + (details.empty() ? std::string("no reason given") : details.front()),
-        std::move(details));
-  }
-  std::vector<std::byte> linked;
-  if (!output.read_all(linked)) {
-    return io_error("read");
+    std::string message = "linking the object failed: " + (details.empty() ? "no reason given" : details.front());
+    return make_error(ErrorCode::kCompileError, std::move(message), std::move(details));
   }
   return linked;
 }

@@ -111,8 +111,8 @@ Expected<std::vector<std::byte>> assemble_object(std::string_view text) {
     for (const Diagnostic& diagnostic : outcome->diagnostics) {
       details.push_back(to_string(diagnostic));
     }
-    return make_error(ErrorCode::kCompileError, "assembly text is not valid for gfx950: " + details.front(),
-                      std::move(details));
+    std::string message = "assembly text is not valid for gfx950: " + details.front();
+    return make_error(ErrorCode::kCompileError, std::move(message), std::move(details));
   }
   return std::move(outcome->object);
 }

@@ -47,7 +47,12 @@ struct ListingNote {
   std::string stage, comment, source;  // source: "schedules/attention/forward.cpp:120"
 };
 
+// Move-only: text and segments are views into bytes.
 struct CodeObject {
+  CodeObject() = default;
+  CodeObject(CodeObject&&) = default;
+  CodeObject& operator=(CodeObject&&) = default;
+
   std::vector<std::byte> bytes;
   std::uint32_t e_flags = 0;
   std::uint8_t abi_version = 0;     // 3: code object v5, 4: v6
