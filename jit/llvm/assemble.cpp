@@ -173,6 +173,7 @@ Status check_listing(const Listing& listing) {
   }
   for (std::size_t i = 0; i < listing.code.size(); ++i) {
     const Instruction& instruction = listing.code[i];
+    if (Status s = check(instruction, listing.regs); !s) return s;
     if (instruction.op == Op::kAwait) {
       return make_error(ErrorCode::kCompileError,
                         fmt::format("instruction {} of kernel {} is an await; run insert_waits before assembling | {}",
