@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kLargestLds = 163840;         // bytes of a workgroup, gfx950-isa.md 5
 constexpr std::uint64_t kLargestWorkgroup = 1024;     // work-items
 constexpr std::uint64_t kLargestSegment = 64 * 1024;  // bytes of kernel arguments we accept an offset in
-constexpr std::uint64_t kLargestBuffer = 1ULL << 40;  // bytes; more is a mistake in the file
+constexpr std::uint64_t kLargestBuffer = 1ULL << 34;  // bytes; more is a mistake in the file
 constexpr std::uint32_t kLargestAlignment = 16;
 
 tl::unexpected<Error> bad(const std::string& message) { return make_error(ErrorCode::kCorruptData, message); }
