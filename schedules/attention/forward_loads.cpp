@@ -8,8 +8,6 @@ using jit::Imm;
 using jit::Op;
 using jit::Reg;
 
-constexpr std::uint32_t kDsOffsetLimit = 0x10000;  // DS instruction offsets have 16 bits (gfx950-isa.md 3.3)
-
 // Loads one block of rows into LDS tile `name`, this wave's rounds of 4 rows, and steps the descriptor to the next
 // block.
 void load_block(StageWriter& w, const std::string& name) {
@@ -40,18 +38,6 @@ void load_block(StageWriter& w, const std::string& name) {
   w.op(Op::kSSubI32, {left, left, Imm{static_cast<std::int32_t>(kKeyTile)}});
 }
 
-// An LDS read at address + offset; what exceeds the instruction's offset field goes through a temporary address.
-void read_at(StageWriter& w, Op op, const std::string& tile, const Reg& to, Reg address, std::uint32_t offset,
-             const std::string& comment) {
-  if (offset >= kDsOffsetLimit) {
-    const Reg high = w.vtemp("high_address");
-    w.op(Op::kVAddU32, {high, Imm{static_cast<std::int32_t>(offset / kDsOffsetLimit * kDsOffsetLimit)}, address});
-    address = high;
-    offset %= kDsOffsetLimit;
-  }
-  w.read_lds(op, tile, {to, address}, comment, {.offset = static_cast<std::int32_t>(offset)});
-}
-
 }  // namespace
 
 void load_keys(StageWriter& w) { load_block(w, "k"); }
@@ -60,9 +46,9 @@ void load_values(StageWriter& w) { load_block(w, "v"); }
 void read_keys(StageWriter& w) {
   for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
     for (std::uint32_t step = 0; step < kHeadSteps; ++step) {
-      read_at(w, Op::kDsReadB128, "k", w.reg("k_frag", block * kHeadSteps + step), w.reg("k_read", step),
-              w.lds("k") + block * 32 * kRowBytes,
-              "K keys " + std::to_string(32 * block) + "..+31, dims " + std::to_string(16 * step) + "..+15");
+      w.read_lds(Op::kDsReadB128, "k", w.reg("k_frag", block * kHeadSteps + step), w.reg("k_read", step),
+                 w.lds("k") + block * 32 * kRowBytes,
+                 "K keys " + std::to_string(32 * block) + "..+31, dims " + std::to_string(16 * step) + "..+15");
     }
   }
 }
@@ -72,10 +58,10 @@ void read_values(StageWriter& w) {
     for (std::uint32_t block = 0; block < kHeadBlocks; ++block) {
       const Reg fragment = w.reg("v_frag", step * kHeadBlocks + block);
       for (std::uint16_t part = 0; part < 2; ++part) {
-        read_at(w, Op::kDsReadB64TrB16, "v", fragment.sub(static_cast<std::uint16_t>(2 * part), 2),
-                w.reg("v_read", block), w.lds("v") + (16 * step + 8 * part) * kRowBytes,
-                "V^T dims " + std::to_string(32 * block) + "..+31, keys " + std::to_string(16 * step + 8 * part) +
-                    "..+7 in P's order");
+        w.read_lds(Op::kDsReadB64TrB16, "v", fragment.sub(static_cast<std::uint16_t>(2 * part), 2),
+                   w.reg("v_read", block), w.lds("v") + (16 * step + 8 * part) * kRowBytes,
+                   "V^T dims " + std::to_string(32 * block) + "..+31, keys " + std::to_string(16 * step + 8 * part) +
+                       "..+7 in P's order");
       }
     }
   }

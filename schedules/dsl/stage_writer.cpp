@@ -6,6 +6,8 @@
 namespace zyfa::schedules {
 namespace {
 
+constexpr std::uint32_t kDsOffsetLimit = 0x10000;  // DS instruction offsets have 16 bits (gfx950-isa.md 3.3)
+
 // __FILE__ may hold the build machine's path; origins name files relative to the repository root.
 const char* repository_path(const char* file) {
   const char* at = std::strstr(file, "schedules/");
@@ -140,9 +142,17 @@ void StageWriter::load_to_lds(jit::Op op, std::string_view tile, std::initialize
   emit(op, operands, mods, std::move(comment), tiles_.arrival_token(tile, copy_of(tile)), where);
 }
 
-void StageWriter::read_lds(jit::Op op, std::string_view tile, std::initializer_list<jit::Operand> operands,
-                           std::string comment, jit::Modifiers mods, std::source_location where) {
-  emit(op, operands, mods, std::move(comment), tiles_.reads_token(tile, copy_of(tile)), where);
+void StageWriter::read_lds(jit::Op op, std::string_view tile, jit::Reg to, jit::Reg address, std::uint32_t offset,
+                           std::string comment, std::source_location where) {
+  if (offset >= kDsOffsetLimit) {
+    const jit::Reg high = vtemp("high_address");
+    const auto part = static_cast<std::int32_t>(offset / kDsOffsetLimit * kDsOffsetLimit);
+    emit(jit::Op::kVAddU32, {high, jit::Imm{part}, address}, {}, "beyond the offset field", 0, where);
+    address = high;
+    offset %= kDsOffsetLimit;
+  }
+  emit(op, {to, address}, {.offset = static_cast<std::int32_t>(offset)}, std::move(comment),
+       tiles_.reads_token(tile, copy_of(tile)), where);
 }
 
 void StageWriter::place(jit::Label label) {

@@ -76,10 +76,10 @@ class StageWriter {
   void load_to_lds(jit::Op op, std::string_view tile, std::initializer_list<jit::Operand> operands,
                    std::string comment = {}, jit::Modifiers mods = {},
                    std::source_location where = std::source_location::current());
-  // An LDS read of part of `tile`.
-  void read_lds(jit::Op op, std::string_view tile, std::initializer_list<jit::Operand> operands,
-                std::string comment = {}, jit::Modifiers mods = {},
-                std::source_location where = std::source_location::current());
+  // An LDS read of part of `tile` at the lane's `address` + `offset`, which may be beyond the instruction's 16-bit
+  // field.
+  void read_lds(jit::Op op, std::string_view tile, jit::Reg to, jit::Reg address, std::uint32_t offset,
+                std::string comment = {}, std::source_location where = std::source_location::current());
 
   [[nodiscard]] jit::Label new_label() { return listing_.new_label(); }
   void place(jit::Label label);

@@ -18,7 +18,7 @@ struct KernelSpec {
   std::uint32_t head_dim_qk = 128, head_dim_v = 128;
   MaskKind mask = MaskKind::kFull;
   LseOutput lse = LseOutput::kNone;
-  std::string placement;  // canonical text form (placement.h)
+  std::string placement = {};  // canonical text form (placement.h)
   bool operator==(const KernelSpec&) const = default;
 };
 

@@ -21,7 +21,7 @@ enum class RowUse : std::uint8_t {
 // A condition left empty takes any value.
 struct Row {
   std::string_view name;
-  std::string_view placement;  // text form (placement.h)
+  std::string_view placement = {};  // text form (placement.h)
   RowUse use = RowUse::kSelected;
   Family family = Family::kAttentionForward;
   std::optional<ElementType> element = std::nullopt;
