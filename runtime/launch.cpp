@@ -120,9 +120,11 @@ Status check_address(std::string_view tensor, DeviceAddress address, std::int64_
   return {};
 }
 
+bool is_empty(const TensorView& view) { return view.batch == 0 || view.tokens == 0 || view.heads == 0; }
+
 Status check_tensor(std::string_view name, const TensorView& view) {
   if (view.dim_stride != 1) return refuse(name, "dim_stride", view.dim_stride, "the last dim must be contiguous (1)");
-  if (view.batch == 0 || view.tokens == 0 || view.heads == 0) return {};
+  if (is_empty(view)) return {};
   if (Status status = check_address(name, view.address, kAccessBytes); !status) return status;
   if (Status status = check_axes(name, view.address,
                                  {{"token_stride", view.tokens, view.token_stride},
@@ -146,7 +148,7 @@ Status check_tensor(std::string_view name, const TensorView& view) {
 
 // Two heads or batches written to the same place would race.
 Status check_out(const TensorView& out) {
-  if (Status status = check_tensor("out", out); !status) return status;
+  if (Status status = check_tensor("out", out); !status || is_empty(out)) return status;
   for (const Axis& axis :
        {Axis{"head_stride", out.heads, out.head_stride}, Axis{"batch_stride", out.batch, out.batch_stride}}) {
     if (axis.extent > 1 && axis.stride < out.dim) {
@@ -216,7 +218,7 @@ Expected<std::optional<PreparedLaunch>> prepare_launch(const AttentionProblem& p
   }
   Expected<float> scale = score_scale_log2(problem, args.softmax_scale);
   if (!scale) return tl::unexpected(std::move(scale.error()));
-  if (args.q.batch == 0 || args.q.heads == 0 || args.q.tokens == 0) return std::optional<PreparedLaunch>();
+  if (is_empty(args.q)) return std::optional<PreparedLaunch>();
 
   const auto queries = static_cast<std::uint32_t>(args.q.tokens);
   const auto heads = static_cast<std::uint32_t>(args.q.heads);

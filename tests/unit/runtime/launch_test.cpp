@@ -1,0 +1,155 @@
+// Packing of launch arguments against bytes worked out by hand, and the arithmetic of the head ratio.
+#include "runtime/launch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace zyfa {
+namespace {
+
+constexpr KernelShape kShape{.waves = 8, .query_tile = 256};
+
+std::string hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (std::byte byte : bytes) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
+    text += kDigits[std::to_integer<unsigned>(byte) & 15];
+  }
+  return text;
+}
+
+LaunchArgs dense(std::int64_t batch, std::int64_t queries, std::int64_t keys, std::int64_t heads,
+                 std::int64_t key_heads) {
+  return {.q = TensorView::contiguous(0x10000, batch, queries, heads, 128),
+          .k = TensorView::contiguous(0x20000, batch, keys, key_heads, 128),
+          .v = TensorView::contiguous(0x30000, batch, keys, key_heads, 128),
+          .out = TensorView::contiguous(0x40000, batch, queries, heads, 128)};
+}
+
+PreparedLaunch prepared(const AttentionProblem& problem, const LaunchArgs& args, KernelShape shape = kShape) {
+  const Expected<std::optional<PreparedLaunch>> launch = prepare_launch(problem, shape, args);
+  EXPECT_TRUE(launch) << to_string(launch.error());
+  EXPECT_TRUE(launch && launch->has_value());
+  return launch && *launch ? **launch : PreparedLaunch{};
+}
+
+// B 2, Sq 300, Sk 7, H 6, Hk 2. Each line is one field, little-endian.
+TEST(Packing, matches_bytes_worked_out_by_hand) {
+  LaunchArgs args = dense(2, 300, 7, 6, 2);
+  args.q.address = 0x00007f0123456780;
+  args.v.token_stride = 1 << 20;  // strided: 2 MiB between tokens
+  args.v.head_stride = 256;
+  args.v.batch_stride = 0;  // one V for both batches
+  args.lse = LseView::contiguous(0x50004, 2, 6, 300);
+  args.lse.batch_stride = 0x200000000;
+  args.softmax_scale = 0.25f;
+  const PreparedLaunch launch = prepared({.lse = Lse::kWritten}, args);
+  EXPECT_EQ(hex(std::as_bytes(std::span(&launch.args, 1))),
+            "80674523017f0000"  // q address
+            "0006000000000000"  // q token stride 6 * 128 * 2 = 0x600
+            "0001000000000000"  // q head stride 128 * 2
+            "0008070000000000"  // q batch stride 300 * 0x600 = 0x70800
+            "0000020000000000"  // k address
+            "0002000000000000"  // k token stride 2 * 128 * 2
+            "0001000000000000"  // k head stride
+            "000e000000000000"  // k batch stride 7 * 0x200
+            "0000030000000000"  // v address
+            "0000200000000000"  // v token stride 2 MiB
+            "0002000000000000"  // v head stride 256 * 2
+            "0000000000000000"  // v batch stride
+            "0000040000000000"  // out address
+            "0006000000000000"  // out token stride
+            "0001000000000000"  // out head stride
+            "0008070000000000"  // out batch stride
+            "0400050000000000"  // lse address
+            "b004000000000000"  // lse head stride 300 * 4 = 0x4b0
+            "0000000008000000"  // lse batch stride 0x200000000 * 4
+            "2c010000"          // Sq 300
+            "07000000"          // Sk 7
+            "abaaaa2a"          // ceil(2^31 / 3) = 715827883 = 0x2aaaaaab
+            "3baab83e");        // 0.25 * log2(e) = 0.36067376 = 0x3eb8aa3b
+}
+
+TEST(Packing, default_scale_is_one_over_sqrt_of_the_query_head_dim) {
+  const PreparedLaunch launch = prepared({}, dense(1, 1, 1, 1, 1));
+  // log2(e) / sqrt(128) = 0.12751743...
+  EXPECT_FLOAT_EQ(launch.args.score_scale_log2, 0.12751743f);
+}
+
+TEST(Packing, grid_is_query_tiles_by_heads_by_batch) {
+  struct Row {
+    std::int64_t queries;
+    std::uint32_t tiles;
+  };
+  for (const Row& row : {Row{1, 1}, Row{255, 1}, Row{256, 1}, Row{257, 2}, Row{4096, 16}}) {
+    const PreparedLaunch launch = prepared({}, dense(3, row.queries, 64, 5, 5));
+    EXPECT_THAT(launch.shape.grid, ::testing::ElementsAre(row.tiles, 5, 3)) << row.queries;
+    EXPECT_THAT(launch.shape.block, ::testing::ElementsAre(512, 1, 1));
+    EXPECT_EQ(launch.shape.dynamic_lds, 0u);
+  }
+  LaunchArgs longest = dense(1, std::int64_t{1} << 30, 1, 1, 1);
+  EXPECT_EQ(prepared({}, longest, {.waves = 1, .query_tile = 32}).shape.grid[0], 1u << 25);
+}
+
+TEST(Packing, strides_of_axes_of_one_are_ignored) {
+  LaunchArgs args = dense(1, 1, 1, 1, 1);
+  for (TensorView* view : {&args.q, &args.k, &args.v, &args.out}) {
+    view->batch_stride = -1;
+    view->head_stride = 3;
+    view->token_stride = std::int64_t{1} << 62;
+  }
+  const PreparedLaunch launch = prepared({}, args);
+  for (const schedules::TensorArgs& tensor : {launch.args.q, launch.args.k, launch.args.v, launch.args.o}) {
+    EXPECT_EQ(tensor.batch_stride, 0u);
+    EXPECT_EQ(tensor.head_stride, 0u);
+    EXPECT_EQ(tensor.token_stride, 256u);
+  }
+}
+
+TEST(Packing, lse_fields_are_zero_without_lse) {
+  const PreparedLaunch launch = prepared({}, dense(2, 4, 4, 2, 1));
+  EXPECT_EQ(launch.args.lse_address, 0u);
+  EXPECT_EQ(launch.args.lse_head_stride, 0u);
+  EXPECT_EQ(launch.args.lse_batch_stride, 0u);
+}
+
+TEST(Packing, empty_problems_need_no_launch_and_no_addresses) {
+  for (LaunchArgs args : {dense(0, 5, 5, 4, 2), dense(2, 0, 5, 4, 2), dense(2, 5, 5, 0, 0)}) {
+    for (TensorView* view : {&args.q, &args.out}) view->address = 0;
+    if (args.k.batch == 0 || args.k.heads == 0) args.k.address = args.v.address = 0;
+    const Expected<std::optional<PreparedLaunch>> launch = prepare_launch({}, kShape, args);
+    ASSERT_TRUE(launch) << to_string(launch.error());
+    EXPECT_FALSE(launch->has_value());
+  }
+}
+
+TEST(Packing, no_keys_is_a_launch_and_needs_no_key_addresses) {
+  LaunchArgs args = dense(2, 5, 0, 4, 2);
+  args.k.address = args.v.address = 0;
+  const PreparedLaunch launch = prepared({}, args);
+  EXPECT_EQ(launch.args.key_length, 0);
+  EXPECT_EQ(launch.args.query_length, 5);
+}
+
+// mulhi(2h + 1, magic) must be h / r for every head and every ratio.
+TEST(HeadRatioMagic, divides_exactly_for_every_head_and_ratio) {
+  std::uint64_t wrong = 0;
+  for (std::uint32_t ratio = 1; ratio <= 32768; ratio += ratio < 512 ? 1 : 61) {
+    const std::uint64_t magic = head_ratio_magic(ratio);
+    for (std::uint32_t head = 0; head < 32768; ++head) {
+      wrong += static_cast<std::uint32_t>(((2 * head + 1) * magic) >> 32) != head / ratio;
+    }
+  }
+  EXPECT_EQ(wrong, 0u);
+  const std::uint64_t magic = head_ratio_magic(32768);
+  EXPECT_EQ(((2 * 32767 + 1) * magic) >> 32, 0u);
+}
+
+}  // namespace
+}  // namespace zyfa
