@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cache/key.h"
+#include "jit/object/code_object.h"
 #include "runtime/jit_loader.h"
 #include "runtime/kernel_key.h"
 #include "runtime/kernel_store.h"
@@ -132,6 +133,28 @@ Expected<std::string> dump_object(std::span<const std::byte> object, Dump what, 
   Expected<const JitService*> service = jit_service();
   if (!service) return tl::unexpected(std::move(service.error()));
   return (*service)->dump(object, what, symbol);
+}
+
+Expected<ObjectInfo> describe_object(std::span<const std::byte> bytes) {
+  Expected<jit::CodeObject> object = jit::read_code_object(copy_of(bytes));
+  if (!object) return tl::unexpected(std::move(object.error()));
+  ObjectInfo info{.target = std::move(object->target), .kernels = {}};
+  for (jit::KernelImage& kernel : object->kernels) {
+    ObjectKernel& described = info.kernels.emplace_back();
+    described.symbol = std::move(kernel.name);
+    described.kernarg_bytes = kernel.kernarg_bytes;
+    described.lds_bytes = kernel.descriptor_lds;
+    for (jit::KernelArgument& argument : kernel.arguments) {
+      // The reader gives a hidden argument, which has no name, its kind as the name.
+      const bool hidden = argument.name.starts_with("hidden_");
+      const std::string kind = hidden ? argument.name : argument.is_pointer ? "global_buffer" : "by_value";
+      described.arguments.push_back({.name = hidden ? std::string() : std::move(argument.name),
+                                     .kind = kind,
+                                     .offset = argument.offset,
+                                     .size = argument.size});
+    }
+  }
+  return info;
 }
 
 Expected<VerifyResult> verify_object(std::span<const std::byte> object) {

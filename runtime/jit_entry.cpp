@@ -67,26 +67,6 @@ class Service final : public JitService {
     return result;
   }
 
-  Expected<ObjectInfo> describe(std::span<const std::byte> bytes) const override {
-    Expected<jit::CodeObject> object = read(bytes);
-    if (!object) return tl::unexpected(std::move(object.error()));
-    ObjectInfo info{.target = object->target, .kernels = {}};
-    for (const jit::KernelImage& kernel : object->kernels) {
-      ObjectKernel& described = info.kernels.emplace_back();
-      described.symbol = kernel.name;
-      described.kernarg_bytes = kernel.kernarg_bytes;
-      described.lds_bytes = kernel.descriptor_lds;
-      for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-        const jit::KernelArgument& argument = kernel.arguments[i];
-        described.arguments.push_back({.name = argument.name,
-                                       .kind = i < kernel.argument_kinds.size() ? kernel.argument_kinds[i] : "",
-                                       .offset = argument.offset,
-                                       .size = argument.size});
-      }
-    }
-    return info;
-  }
-
   Expected<std::shared_ptr<SimDevice>> make_sim_device(const SimOptions& options) const override {
     return sim::make_sim_device(options);
   }

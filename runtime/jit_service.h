@@ -26,7 +26,6 @@ class JitService {
   [[nodiscard]] virtual Expected<std::string> dump(std::span<const std::byte> object, Dump what,
                                                    std::string_view symbol) const = 0;
   [[nodiscard]] virtual Expected<VerifyResult> verify(std::span<const std::byte> object) const = 0;
-  [[nodiscard]] virtual Expected<ObjectInfo> describe(std::span<const std::byte> object) const = 0;
   [[nodiscard]] virtual Expected<std::shared_ptr<SimDevice>> make_sim_device(const SimOptions& options) const = 0;
   [[nodiscard]] virtual std::string llvm_version() const = 0;
 

@@ -27,8 +27,6 @@ struct KernelImage {
                 max_workgroup = 0;
   std::uint32_t wavefront_size = 0;
   std::vector<KernelArgument> arguments;
-  std::vector<std::string>
-      argument_kinds;  // ".value_kind" of each argument: "global_buffer", "hidden_group_size_x", ...
 
   // rsrc3 / rsrc1 decoded: allocated arch VGPRs (accum_offset) and total.
   [[nodiscard]] std::uint32_t accum_offset() const { return ((rsrc3 & 0x3f) + 1) * 4; }

@@ -79,8 +79,8 @@ struct ObjectInfo {
   std::vector<ObjectKernel> kernels;
 };
 
-// Kernels of any gfx950 code object and the arguments they take. Opens libzyfa_jit.
-// kCorruptData, kArchMismatch, kDeviceUnavailable (no libzyfa_jit).
+// Kernels of any gfx950 code object and the arguments they take. Does not open libzyfa_jit.
+// kCorruptData, kArchMismatch.
 [[nodiscard]] ZYFA_API Expected<ObjectInfo> describe_object(std::span<const std::byte> object);
 
 struct VerifyFinding {
