@@ -150,7 +150,7 @@ std::uint32_t states_needed(const HazardRule& rule, std::uint32_t passes) {
     case Need::kPassesPlus2:
       return passes + 2;
     case Need::kXdlWar:
-      return passes - 1;
+      return passes == 0 ? 0 : passes - 1;
     case Need::kPasses:
       return passes;
   }

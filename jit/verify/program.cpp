@@ -183,13 +183,22 @@ class GraphBuilder {
   std::vector<std::uint32_t> work_, block_of_;
 };
 
+// LLVM describes LDS instructions as reading M0; from GFX9 on only these do (gfx950-isa.md 3.3).
+bool reads_m0_in_name_only(const Decoded& inst) {
+  return inst.facts.cls == FactClass::kLds && inst.mnemonic.find("addtid") == std::string::npos &&
+         inst.mnemonic.find("gws") == std::string::npos;
+}
+
 Node make_node(Program& program, const Decoded& inst) {
   Node node;
   node.inst = &inst;
   node.first_span = static_cast<std::uint32_t>(program.spans.size());
   node.states = inst.facts.nop_states;
-  for (const RegRange& r : inst.facts.reads)
-    if (r.count) program.spans.push_back(flat(r));
+  const bool drop_m0 = reads_m0_in_name_only(inst);
+  for (const RegRange& r : inst.facts.reads) {
+    const RegSpan span = flat(r);
+    if (span.count != 0 && !(drop_m0 && span.first == flat_special(Special::kM0))) program.spans.push_back(span);
+  }
   node.read_count = static_cast<std::uint8_t>(program.spans.size() - node.first_span);
   for (const RegRange& r : inst.facts.writes)
     if (r.count) program.spans.push_back(flat(r));
