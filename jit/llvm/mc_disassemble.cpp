@@ -2,6 +2,7 @@
 //
 // An undecodable word costs four bytes: every gfx950 encoding is a whole number of dwords.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -93,6 +94,11 @@ Expected<std::vector<Decoded>> disassemble(std::span<const std::byte> text) {
     return make_error(ErrorCode::kInternal, "LLVM " + llvm_version() + " has no AMDGPU disassembler");
   }
 
+  // LLVM 22's decoder dereferences a null stream when a literal is cut off by the end of the bytes. Padding keeps every
+  // literal inside; an instruction that reaches into it is refused below.
+  std::vector<std::uint8_t> padded(text.size() + 16);
+  if (!text.empty()) std::memcpy(padded.data(), text.data(), text.size());
+
   std::vector<Decoded> decoded;
   decoded.reserve(text.size() / 6);
   llvm::SmallString<128> printed;
@@ -103,7 +109,7 @@ Expected<std::vector<Decoded>> disassemble(std::span<const std::byte> text) {
     row.offset = offset;
     llvm::MCInst inst;
     std::uint64_t size = 0;
-    const llvm::ArrayRef<std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(rest.data()), rest.size());
+    const llvm::ArrayRef<std::uint8_t> bytes(padded.data() + offset, padded.size() - offset);
     const auto status = rest.size() < 4 ? llvm::MCDisassembler::Fail
                                         : decoder->getInstruction(inst, size, bytes, offset, llvm::nulls());
     row.valid =

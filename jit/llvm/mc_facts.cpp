@@ -35,7 +35,7 @@ RegRange range_of_name(std::string_view name) {
   if (name == "EXEC" || name == "EXEC_LO" || name == "EXEC_HI" || name == "SRC_EXECZ") {
     return special_range(Special::kExec);
   }
-  if (name == "M0") return special_range(Special::kM0);
+  if (name == "M0" || name == "M0_gfxpre11") return special_range(Special::kM0);
   if (name == "SCC" || name == "SRC_SCC") return special_range(Special::kScc);
   if (name == "MODE") return special_range(Special::kMode);
   return {Bank::kSpecial, 0, 0};
