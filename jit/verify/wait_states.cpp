@@ -1,4 +1,7 @@
 // Checks wait states: from every consumer backward over all predecessors, as far as any rule reaches.
+//
+// An MFMA that rewrites registers of an earlier MFMA ends that one's claim on them: the matrix core executes in order
+// and waits for its own results, so only the nearest writer counts (4.1, rows "same tuple" and "writes D again").
 #include <algorithm>
 #include <optional>
 
@@ -21,7 +24,7 @@ class WaitStateChecker {
  public:
   WaitStateChecker(const Program& program, Reporter& reporter)
       : program_(program), reporter_(reporter), rules_(hazard_rules()), facets_(program.nodes.size()) {
-    best_.assign(program.blocks.size(), 0);
+    best_.resize(program.blocks.size());
     stamp_.assign(program.blocks.size(), 0);
     for (const Block& block : program.blocks)
       for (std::uint32_t i = block.begin; i < block.end; ++i) facets_[i] = facet_of(program.nodes[i]);
@@ -36,8 +39,14 @@ class WaitStateChecker {
   }
 
  private:
+  static constexpr std::uint32_t kNone = ~0u;
+  // Results of MFMAs nearer to the consumer on one path, as a list that paths share.
+  struct Rewritten {
+    RegSpan span;
+    std::uint32_t next;
+  };
   struct Visit {
-    std::uint32_t block, end, distance;
+    std::uint32_t block, end, distance, rewritten;
   };
 
   Facet facet_of(const Node& node) {
@@ -86,15 +95,32 @@ class WaitStateChecker {
     }
   }
 
+  // Calls f(part) for what is left of `span` after nearer MFMAs rewrote some of it; stops when f returns true.
+  template <typename F>
+  bool each_left(RegSpan span, std::uint32_t rewritten, F f) const {
+    for (; rewritten != kNone; rewritten = rewritten_[rewritten].next) {
+      const RegSpan gone = rewritten_[rewritten].span;
+      if (!gone.overlaps(span)) continue;
+      const std::uint32_t next = rewritten_[rewritten].next, end = span.first + span.count;
+      const std::uint32_t gone_end = gone.first + gone.count;
+      const auto part = [](std::uint32_t a, std::uint32_t b) {
+        return RegSpan{static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(b - a)};
+      };
+      if (span.first < gone.first && each_left(part(span.first, gone.first), next, f)) return true;
+      return gone_end < end && each_left(part(gone_end, end), next, f);
+    }
+    return f(span);
+  }
+
   // The registers a rule watches, one call of `f` each; stops when f returns true.
   template <typename F>
-  bool each_source(Source source, const Node& node, F f) const {
+  bool each_source(Source source, const Node& node, std::uint32_t rewritten, F f) const {
     const InstFacts& facts = node.inst->facts;
     switch (source) {
       case Source::kMfmaD:
-        return f(flat(facts.mfma_d));
+        return each_left(flat(facts.mfma_d), rewritten, f);
       case Source::kMfmaC:
-        return f(flat(facts.mfma_c));
+        return each_left(flat(facts.mfma_c), rewritten, f);
       case Source::kStoreData:
         return f(flat(facts.store_data));
       default:
@@ -133,7 +159,8 @@ class WaitStateChecker {
   }
 
   // Registers through which the pair meets the rule; a span of count 0 when the rule needs none.
-  [[nodiscard]] std::optional<RegSpan> meets(const HazardRule& rule, const Node& producer, const Node& consumer) const {
+  [[nodiscard]] std::optional<RegSpan> meets(const HazardRule& rule, const Node& producer, const Node& consumer,
+                                             std::uint32_t rewritten) const {
     if (rule.sink == Sink::kAnything) return RegSpan{};
     const InstFacts& facts = consumer.inst->facts;
     if (rule.sink == Sink::kSameHardwareRegister) {
@@ -141,7 +168,8 @@ class WaitStateChecker {
       return a && b && a->name == b->name ? std::optional<RegSpan>(RegSpan{}) : std::nullopt;
     }
     std::optional<RegSpan> found;
-    each_source(rule.source, producer, [&](RegSpan s) {
+    const RegSpan c = c_of(facts), d = flat(producer.inst->facts.mfma_d);
+    each_source(rule.source, producer, rewritten, [&](RegSpan s) {
       switch (rule.sink) {
         case Sink::kReads:
           found = overlap(program_.reads(consumer), s);
@@ -155,10 +183,10 @@ class WaitStateChecker {
           if (facts.cls == FactClass::kSmfmac) found = found ? found : index_overlap(consumer, s);
           break;
         case Sink::kReadsSameC:
-          if (c_of(facts) == s) found = s;
+          if (c.overlaps(s) && c == d) found = c;
           break;
         case Sink::kReadsOtherC:
-          if (c_of(facts).overlaps(s) && !(c_of(facts) == s)) found = c_of(facts);
+          if (c.overlaps(s) && !(c == d)) found = c;
           break;
         case Sink::kLaneSelect:
           if (facts.lane_select.count && flat(facts.lane_select).overlaps(s)) found = s;
@@ -185,7 +213,9 @@ class WaitStateChecker {
   void look_back(std::uint32_t block, std::uint32_t consumer) {
     ++walk_;
     worst_.clear();
-    work_.push_back({block, consumer, 0});
+    rewritten_.clear();
+    visits_ = 0;
+    work_.push_back({block, consumer, 0, kNone});
     while (!work_.empty()) {
       const Visit visit = work_.back();
       work_.pop_back();
@@ -196,19 +226,35 @@ class WaitStateChecker {
 
   void walk(Visit visit, std::uint32_t consumer) {
     const Block& block = program_.blocks[visit.block];
-    std::uint32_t distance = visit.distance;
+    std::uint32_t distance = visit.distance, rewritten = visit.rewritten;
     for (std::uint32_t p = visit.end; p-- > block.begin;) {
       const Facet& facet = facets_[p];
-      if (distance < facet.reach && (facet.as_producer & facets_[consumer].as_consumer)) compare(p, consumer, distance);
+      if (distance < facet.reach && (facet.as_producer & facets_[consumer].as_consumer))
+        compare(p, consumer, distance, rewritten);
       distance += program_.nodes[p].states;
       if (distance >= max_reach_) return;
+      if (facet.traits & kAnyMfma) {
+        rewritten_.push_back({flat(program_.nodes[p].inst->facts.mfma_d), rewritten});
+        rewritten = static_cast<std::uint32_t>(rewritten_.size() - 1);
+      }
     }
     for (std::uint32_t p : block.predecessors) {
-      if (stamp_[p] == walk_ && best_[p] <= distance) continue;
+      if (stamp_[p] == walk_ && best_[p].distance <= distance && covers(best_[p], rewritten)) continue;
       stamp_[p] = walk_;
-      best_[p] = distance;
-      work_.push_back({p, program_.blocks[p].end, distance});
+      best_[p] = {distance, rewritten};
+      work_.push_back({p, program_.blocks[p].end, distance, rewritten});
     }
+  }
+
+  struct Arrival {
+    std::uint32_t distance = 0, rewritten = kNone;
+  };
+
+  // An earlier arrival with nothing rewritten sees at least as much. In a graph with very many paths any earlier
+  // arrival has to do.
+  bool covers(const Arrival& before, std::uint32_t rewritten) {
+    constexpr std::uint32_t kManyVisits = 1000;
+    return before.rewritten == kNone || before.rewritten == rewritten || ++visits_ > kManyVisits;
   }
 
   struct Hit {
@@ -217,14 +263,15 @@ class WaitStateChecker {
     RegSpan reg;
   };
 
-  void compare(std::uint32_t p, std::uint32_t consumer, std::uint32_t distance) {
+  void compare(std::uint32_t p, std::uint32_t consumer, std::uint32_t distance, std::uint32_t rewritten) {
     const Node& producer = program_.nodes[p];
     std::uint64_t rules = facets_[p].as_producer & facets_[consumer].as_consumer;
     for (; rules != 0; rules &= rules - 1) {
       const HazardRule& rule = rules_[static_cast<std::size_t>(__builtin_ctzll(rules))];
       const std::uint32_t need = states_needed(rule, producer.inst->facts.mfma_passes);
       if (distance >= need) continue;
-      if (const auto reg = meets(rule, producer, program_.nodes[consumer])) keep({p, distance, need, &rule, *reg});
+      if (const auto reg = meets(rule, producer, program_.nodes[consumer], rewritten))
+        keep({p, distance, need, &rule, *reg});
     }
   }
 
@@ -256,9 +303,11 @@ class WaitStateChecker {
   std::vector<Facet> facets_;
   std::uint64_t all_producers_ = 0;
   std::uint32_t max_reach_ = 0;
-  // Shortest distance at which this walk entered a block from below.
-  std::vector<std::uint32_t> best_, stamp_;
-  std::uint32_t walk_ = 0;
+  // How this walk last entered a block from below.
+  std::vector<Arrival> best_;
+  std::vector<std::uint32_t> stamp_;
+  std::uint32_t walk_ = 0, visits_ = 0;
+  std::vector<Rewritten> rewritten_;
   std::vector<Visit> work_;
   std::vector<Hit> worst_;
 };

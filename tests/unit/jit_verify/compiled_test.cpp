@@ -14,6 +14,9 @@ namespace {
 
 constexpr const char* kTypes = R"(
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define BARRIER() do { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgcn_s_barrier(); \
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup"); } while (0)
+typedef float float4 __attribute__((ext_vector_type(4)));
 typedef float f4 __attribute__((ext_vector_type(4)));
 typedef float f16 __attribute__((ext_vector_type(16)));
 typedef __bf16 b8 __attribute__((ext_vector_type(8)));
@@ -48,8 +51,8 @@ const Source kSources[] = {
   local float s[256];
   int i = lane();
   s[i] = x[i];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int d = 128; d > 0; d >>= 1) { if (i < d) s[i] += s[i + d]; barrier(CLK_LOCAL_MEM_FENCE); }
+  BARRIER();
+  for (int d = 128; d > 0; d >>= 1) { if (i < d) s[i] += s[i + d]; BARRIER(); }
   if (i == 0) y[0] = s[0];
 })"},
     {"LdsTranspose",
@@ -57,7 +60,7 @@ const Source kSources[] = {
   local float4 s[16][17];
   int i = lane();
   s[i / 16][i % 16] = x[i];
-  barrier(CLK_LOCAL_MEM_FENCE);
+  BARRIER();
   y[i] = s[i % 16][i / 16];
 })"},
     {"MfmaBf16", R"(kernel void k(global f16* c, global const b8* a, global const b8* b, int n) {
@@ -71,7 +74,7 @@ const Source kSources[] = {
     acc = __builtin_amdgcn_mfma_f32_16x16x32_f16(a[i * 64 + lane()], b[i * 64 + lane()], acc, 0, 0, 0);
     other = __builtin_amdgcn_mfma_f32_16x16x32_f16(b[i * 64 + lane()], a[i * 64 + lane()], acc + other, 0, 0, 0);
   }
-  c[lane()] = acc + native_exp(other);
+  c[lane()] = acc + __builtin_amdgcn_exp2f(other.x);
 })"},
     {"MfmaFp8", R"(kernel void k(global f16* c, global const i8* a, global const i8* b, int n, int sa, int sb) {
   f16 acc = 0;
@@ -91,10 +94,10 @@ const Source kSources[] = {
   for (int i = 0; i < n; ++i) {
     f16 s = __builtin_amdgcn_mfma_f32_32x32x16_bf16(a[i * 64 + lane()], b[lane()], (f16)0, 0, 0, 0);
     float t = m;
-    for (int j = 0; j < 16; ++j) t = fmax(t, s[j]);
-    float scale = native_exp2(m - t);
+    for (int j = 0; j < 16; ++j) t = __builtin_fmaxf(t, s[j]);
+    float scale = __builtin_amdgcn_exp2f(m - t);
     b8 p[2];
-    for (int j = 0; j < 16; ++j) { float e = native_exp2(s[j] - t); l += e; p[j / 8][j % 8] = (__bf16)e; }
+    for (int j = 0; j < 16; ++j) { float e = __builtin_amdgcn_exp2f(s[j] - t); l += e; p[j / 8][j % 8] = (__bf16)e; }
     out *= scale; l *= scale; m = t;
     out = __builtin_amdgcn_mfma_f32_32x32x16_bf16(a[i * 64 + lane() + 8], p[0], out, 0, 0, 0);
     out = __builtin_amdgcn_mfma_f32_32x32x16_bf16(a[i * 64 + lane() + 16], p[1], out, 0, 0, 0);
@@ -121,31 +124,31 @@ const Source kSources[] = {
     {"Atomics", R"(kernel void k(global int* y, volatile global int* c) {
   local int s;
   if (lane() == 0) s = 0;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  atomic_add(&s, y[lane()]);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  int old = atomic_add(c, s);
-  if (old > 5) y[old & 63] = atomic_xchg(c + 1, old);
+  BARRIER();
+  __atomic_fetch_add(&s, y[lane()], __ATOMIC_RELAXED);
+  BARRIER();
+  int old = __atomic_fetch_add(c, s, __ATOMIC_RELAXED);
+  if (old > 5) y[old & 63] = __atomic_exchange_n(c + 1, old, __ATOMIC_RELAXED);
 })"},
     {"ManyRegisters", R"(kernel void k(global f16* c, global const b8* a, global const b8* b, int n) {
   f16 acc[8];
-  for (int j = 0; j < 8; ++j) acc[j] = c[lane() + j * 64];
+  __attribute__((opencl_unroll_hint(8))) for (int j = 0; j < 8; ++j) acc[j] = c[lane() + j * 64];
   for (int i = 0; i < n; ++i)
-    for (int j = 0; j < 8; ++j)
+    __attribute__((opencl_unroll_hint(8))) for (int j = 0; j < 8; ++j)
       acc[j] = __builtin_amdgcn_mfma_f32_32x32x16_bf16(a[(i + j) * 64 + lane()], b[i * 64 + lane()], acc[j], 0, 0, 0);
-  for (int j = 0; j < 8; ++j) c[lane() + j * 64] = acc[j] + acc[7 - j];
+  __attribute__((opencl_unroll_hint(8))) for (int j = 0; j < 8; ++j) c[lane() + j * 64] = acc[j] + acc[7 - j];
 })"},
     {"Switch", R"(kernel void k(global float* y, global const float* x, int n) {
   float v = x[lane()];
   for (int i = 0; i < n; ++i) {
     switch (i & 7) {
       case 0: v += x[i]; break;
-      case 1: v = sqrt(v); break;
+      case 1: v = __builtin_amdgcn_sqrtf(v); break;
       case 2: v *= y[i]; break;
       case 3: if (v > 2) continue; v = -v; break;
-      case 4: v = native_log2(v) + native_sin(v); break;
+      case 4: v = __builtin_amdgcn_logf(v) + __builtin_amdgcn_sinf(v); break;
       case 5: if (x[i] > 7) return; break;
-      default: v = fma(v, v, x[i + 3]);
+      default: v = __builtin_fmaf(v, v, x[i + 3]);
     }
   }
   y[lane()] = v;
@@ -163,11 +166,11 @@ const Source kSources[] = {
   float4 sum = 0;
   for (int i = 0; i < n; ++i) {
     __builtin_amdgcn_global_load_lds(x + i * 256 + lane(), s + (lane() & ~63), 16, 0, 0);
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    BARRIER();
     __builtin_amdgcn_s_waitcnt(0);
     __builtin_amdgcn_s_barrier();
     sum += s[255 - lane()];
-    barrier(CLK_LOCAL_MEM_FENCE);
+    BARRIER();
   }
   y[lane()] = sum;
 })"},

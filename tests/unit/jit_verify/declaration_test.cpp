@@ -79,10 +79,9 @@ TEST(Declaration, MaximumLdsIsAllowed) {
 
 TEST(RegisterBudget, ArchitecturalVgprsAgprsAndSgprs) {
   const auto only = [](const std::string& text, const char* message) {
-    const VerifyReport r = verify_text(text + "s_endpgm\n");
-    ASSERT_EQ(r.findings.size(), 1u) << listing_of(r);
-    EXPECT_EQ(r.findings[0].kind, FindingKind::kRegisterBudget);
-    EXPECT_THAT(r.findings[0].message, HasSubstr(message));
+    const auto found = of_kind(verify_text(text + "s_endpgm\n"), FindingKind::kRegisterBudget);
+    ASSERT_EQ(found.size(), 1u) << text;
+    EXPECT_THAT(found[0].message, HasSubstr(message));
   };
   only("v_mov_b32 v128, 0\n", "uses v128, but the descriptor allocates 128 architectural VGPRs");
   only("v_accvgpr_write_b32 a128, 0\n", "uses a128, but the descriptor allocates 128 AGPRs");

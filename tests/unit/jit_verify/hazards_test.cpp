@@ -245,6 +245,19 @@ TEST(Hazards, FindingNamesInstructionRegisterProducerAndCounts) {
   EXPECT_THAT(r.findings[0].message, HasSubstr("20 required"));
 }
 
+TEST(Hazards, OnlyTheNearestMatrixWriterCounts) {
+  // The 16-pass result is rewritten by an 8-pass MFMA that accumulates on it; only the latter's 10 states are owed, but
+  // half a rewrite leaves the other half with the first.
+  const std::string first = std::string(kXdl16) + "\n";
+  const std::string chained = "v_mfma_f32_32x32x16_bf16 v[0:15], v[40:43], v[44:47], v[0:15]\n";
+  const std::string use = std::string(kOtherC) + "\n";
+  EXPECT_TRUE(verify_body(first + chained + nops(10) + use).findings.empty());
+  EXPECT_EQ(verify_body(first + chained + nops(9) + use).findings.size(), 1u);
+  const std::string part = "v_mfma_f32_16x16x32_bf16 v[0:3], v[40:43], v[44:47], v[64:67]\n" + nops(17);
+  EXPECT_TRUE(verify_body(first + part + "v_mov_b32 v70, v3\n").findings.empty());
+  EXPECT_EQ(verify_body(first + part + "v_mov_b32 v70, v4\n").findings.size(), 1u);
+}
+
 TEST(Hazards, FollowsTheBackEdgeOfALoop) {
   // The consumer stands before the producer: only the second trip meets the hazard.
   const auto loop = [](unsigned tail) {
