@@ -52,8 +52,8 @@ void read(StageWriter& w, const std::string& name, std::uint32_t blocks) {
   for (std::uint32_t block = 0; block < blocks; ++block) {
     for (std::uint32_t step = 0; step < kSteps; ++step) {
       const std::uint32_t at = w.lds(name) + block * 32 * kRowBytes;
-      w.read_lds(Op::kDsReadB128, name, {w.reg(name + "_frag", block * kSteps + step), w.reg(name + "_read", step)},
-                 name, {.offset = static_cast<std::int32_t>(at)});
+      w.read_lds(Op::kDsReadB128, name, w.reg(name + "_frag", block * kSteps + step), w.reg(name + "_read", step), at,
+                 name);
     }
   }
 }

@@ -1,0 +1,40 @@
+// Runs one attention problem through the public API on the simulated device and compares it with fp64 attention.
+//
+// Every tensor is a strided view into a larger buffer whose unused bytes are NaN (inputs) or a pattern (output, LSE)
+// that must survive: a read of a slot that no query may see, or a write outside the view, shows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/reference/compare.h"
+#include "zyfa/attention.h"
+#include "zyfa/device.h"
+
+namespace zyfa::tests {
+
+enum class Layout { kPacked, kStrided };
+
+struct Case {
+  std::int64_t batch = 1, query_length = 1, key_length = 1, heads = 1, key_heads = 1;
+  Mask mask = Mask::kFull;
+  Layout layout = Layout::kStrided;
+  double spread = 1.0;  // standard deviation of q and k
+  std::uint32_t seed = 1;
+};
+
+std::string describe(const Case& c);
+
+struct Outcome {
+  reference::ErrorFigures figures;
+  std::vector<std::uint16_t> o;    // packed [B, Sq, H, D]
+  std::vector<float> lse;          // [B, H, Sq]
+  bool outside_untouched = false;  // every byte outside the output views kept its pattern
+};
+
+// `schedule`: a placement's text, or empty for the table's choice. Kernels are compiled once per process and schedule.
+Expected<Outcome> run_case(const Case& c, const std::shared_ptr<SimDevice>& device, const std::string& schedule);
+
+}  // namespace zyfa::tests

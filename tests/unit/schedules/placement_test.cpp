@@ -1,0 +1,77 @@
+// The text form of placements: canonical, and back to the same data.
+#include "schedules/select/placement.h"
+
+#include <gmock/gmock.h>
+
+#include "schedules/select/placements.h"
+
+namespace zyfa::schedules {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Placement, ShippedTextsAreCanonical) {
+  for (const std::string_view text : {kNaivePlacement, kPingpongPlacement}) {
+    const Expected<Placement> placement = parse_placement(text);
+    ASSERT_TRUE(placement) << to_string(placement.error());
+    EXPECT_EQ(unparse(*placement), text);
+  }
+}
+
+TEST(Placement, ReadsEveryClause) {
+  const Expected<Placement> p = parse_placement(
+      "name=x ; waves=8; groups=2; buffers = v:3, k:2, s:1;  # copies\n loop = {a@2,b:3 / c} , d | e@1 ; prio=1,3");
+  ASSERT_TRUE(p) << to_string(p.error());
+  EXPECT_EQ(p->name, "x");
+  EXPECT_EQ(p->waves, 8U);
+  EXPECT_EQ(p->groups, 2U);
+  EXPECT_EQ(p->buffers, (std::map<std::string, std::uint32_t>{{"k", 2}, {"v", 3}}));
+  ASSERT_EQ(p->loop.size(), 2U);
+  ASSERT_EQ(p->loop[0].items.size(), 2U);
+  const PhaseItem& mixed = p->loop[0].items[0];
+  ASSERT_EQ(mixed.streams.size(), 2U);
+  EXPECT_EQ(mixed.streams[0].stages, (std::vector<StageRef>{{"a", 2}, {"b", 0}}));
+  EXPECT_EQ(mixed.streams[0].weight, 3U);
+  EXPECT_EQ(mixed.streams[1].stages, (std::vector<StageRef>{{"c", 0}}));
+  EXPECT_EQ(p->priorities, (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(unparse(*p), "name=x;waves=8;groups=2;buffers=k:2,v:3;loop={a@2,b:3/c},d|e@1;prio=1,3");
+}
+
+TEST(Placement, ParseOfUnparseIsTheSame) {
+  const Expected<Placement> p = parse_placement("name=n;loop={a:64/b@8,c/d:2},e|f;prio=0,0");
+  ASSERT_TRUE(p);
+  const Expected<Placement> again = parse_placement(unparse(*p));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*p, *again);
+}
+
+struct Bad {
+  const char* text;
+  const char* says;
+};
+
+class BadPlacement : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadPlacement, SaysWhatWasExpected) {
+  const Expected<Placement> p = parse_placement(GetParam().text);
+  ASSERT_FALSE(p) << GetParam().text;
+  EXPECT_EQ(p.error().code, ErrorCode::kScheduleError);
+  EXPECT_THAT(p.error().message, HasSubstr(GetParam().says));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Texts, BadPlacement,
+    testing::Values(Bad{"", "name=<identifier>"}, Bad{"name=a", "loop=<phases>"},
+                    Bad{"name=a;loop=b;waves=3", "waves 1, 2, 4 or 8"}, Bad{"name=a;loop=b;waves=16", "from 1 to 8"},
+                    Bad{"name=a;loop=b;groups=3", "groups from 1 to 2"},
+                    Bad{"name=a;loop=b;buffers=k:5", "from 1 to 4"},
+                    Bad{"name=a;loop=b;buffers=k:2,k:3", "each tile once"},
+                    Bad{"name=a;loop=b@9", "a lead from 0 to 8"}, Bad{"name=a;loop={b}", "at least two streams"},
+                    Bad{"name=a;loop={b/c", "'/' or '}'"}, Bad{"name=a;loop=b|", "an identifier"},
+                    Bad{"name=a;loop=b;speed=9", "one of name, waves"}, Bad{"name=a;name=b;loop=c", "not given before"},
+                    Bad{"name=a;loop=b|c;prio=1", "the loop has 2 phases"},
+                    Bad{"name=a;loop=b;prio=4", "a priority from 0 to 3"}, Bad{"name=a;loop=b c", "';' or the end"},
+                    Bad{"name=a;loop={b:65/c}", "a weight from 1 to 64"}, Bad{"name=1a;loop=b", "an identifier"}));
+
+}  // namespace
+}  // namespace zyfa::schedules

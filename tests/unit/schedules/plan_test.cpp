@@ -1,0 +1,112 @@
+// The planner's rules on a small algorithm whose legal and illegal placements were worked out by hand.
+//
+// load writes LDS tile "t", use reads it into register tile "r", sum adds r to state "s".
+#include "schedules/dsl/plan.h"
+
+#include <gmock/gmock.h>
+
+namespace zyfa::schedules {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using enum AccessKind;
+
+Algorithm small_algorithm() {
+  Algorithm a;
+  a.name = "small";
+  a.legal_waves = {4, 8};
+  a.tiles = {{"t", TileSpace::kLds, TileLife::kIteration, {}, 1000},
+             {"r", TileSpace::kRegisters, TileLife::kIteration, {}, 0},
+             {"s", TileSpace::kRegisters, TileLife::kState, {}, 0}};
+  a.stages = {{"load", {{"t", kWrite}}, Speculation::kHarmless, {}},
+              {"use", {{"t", kRead}, {"r", kWrite}}, Speculation::kHarmless, {}},
+              {"sum", {{"r", kRead}, {"s", kUpdate}}, Speculation::kNever, {}}};
+  return a;
+}
+
+Expected<Plan> plan_of(const Algorithm& algorithm, const std::string& text) {
+  Expected<Placement> placement = parse_placement(text);
+  EXPECT_TRUE(placement) << to_string(placement.error());
+  return make_plan(algorithm, *placement);
+}
+
+std::vector<std::string> problems(const std::string& text) {
+  const Algorithm algorithm = small_algorithm();
+  const Expected<Plan> plan = plan_of(algorithm, text);
+  return plan ? std::vector<std::string>{} : plan.error().details;
+}
+
+TEST(Plan, OneGroupNeedsOneBarrierBetweenLoadAndUse) {
+  EXPECT_TRUE(problems("name=p;loop=load|use,sum").empty());
+  EXPECT_THAT(problems("name=p;loop=load,use|sum"), Contains(HasSubstr("1 phase(s) too early")));
+}
+
+// Phases 2, stagger 1. load@1 in phase 0: epoch 2i - 2; use in phase 1: epoch 2i + 1. The copy of i is loaded again at
+// 2(i + copies) - 2, which must be at least 2 epochs after 2i + 1: 3 copies.
+TEST(Plan, TwoGroupsNeedTwoBarriersAndMoreCopies) {
+  EXPECT_THAT(problems("name=p;waves=8;groups=2;loop=load|use,sum"), Contains(HasSubstr("1 phase(s) too early")));
+  EXPECT_THAT(problems("name=p;waves=8;groups=2;buffers=t:2;loop=load@1|use,sum"),
+              Contains(HasSubstr("overwrites tile 't' 1 phase(s) too early")));
+  EXPECT_TRUE(problems("name=p;waves=8;groups=2;buffers=t:3;loop=load@1|use,sum").empty());
+}
+
+TEST(Plan, WaitsStandStaggerPlusOnePhasesBeforeTheirPoint) {
+  const Algorithm algorithm = small_algorithm();
+  const Expected<Plan> plan = plan_of(algorithm, "name=p;waves=8;groups=2;buffers=t:3;loop=load@1|use,sum");
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  ASSERT_EQ(plan->awaits.size(), 2U);
+  // use(i) at epoch 2i + 1: its data is waited for at the end of epoch 2i - 1, phase 1 of trip i - 1: iteration t + 1.
+  EXPECT_EQ(plan->awaits[0].kind, AwaitKind::kArrival);
+  EXPECT_EQ(plan->awaits[0].phase, 1U);
+  EXPECT_EQ(plan->awaits[0].offset, 1);
+  // load(i + 3) at epoch 2i + 4: the reads of i are waited for at the end of epoch 2i + 2, phase 0 of trip i + 1: t
+  // - 1.
+  EXPECT_EQ(plan->awaits[1].kind, AwaitKind::kReads);
+  EXPECT_EQ(plan->awaits[1].phase, 0U);
+  EXPECT_EQ(plan->awaits[1].offset, -1);
+}
+
+// In one item use@1 works on i + 1 while sum works on i: legal only when r has two copies.
+TEST(Plan, StreamsOfOneItemAreUnordered) {
+  EXPECT_THAT(problems("name=p;loop=load|{use/sum}"), Contains(HasSubstr("which does not come before it")));
+  EXPECT_THAT(problems("name=p;loop=load@1|{use@1/sum}"), Contains(HasSubstr("there are 1 copies")));
+  EXPECT_TRUE(problems("name=p;buffers=r:2;loop=load@1|{use@1/sum}").empty());
+}
+
+TEST(Plan, SpeculationIsAStagePromise) {
+  EXPECT_THAT(problems("name=p;loop=load@1|use@1,sum@1"), Contains(HasSubstr("must not run past the last iteration")));
+}
+
+TEST(Plan, NamesEveryProblemAtOnce) {
+  const std::vector<std::string> all = problems("name=p;waves=2;groups=1;buffers=s:2,x:2;loop=load|use,nothing");
+  EXPECT_THAT(all, Contains(HasSubstr("waves=2 cannot divide the loads; allowed: 4, 8")));
+  EXPECT_THAT(all, Contains(HasSubstr("tile 's' outlives an iteration")));
+  EXPECT_THAT(all, Contains(HasSubstr("names tile 'x'")));
+  EXPECT_THAT(all, Contains(HasSubstr("no stage 'nothing'; it has load, use, sum")));
+  EXPECT_THAT(all, Contains(HasSubstr("stage 'sum' is not placed")));
+}
+
+TEST(Plan, PlacedTwiceIsRefused) {
+  EXPECT_THAT(problems("name=p;loop=load|use,sum,use"), Contains(HasSubstr("'use' is placed twice")));
+}
+
+TEST(Plan, LdsLimit) {
+  Algorithm algorithm = small_algorithm();
+  algorithm.tiles[0].lds_bytes = 100000;
+  const Expected<Plan> plan = plan_of(algorithm, "name=p;buffers=t:2;loop=load|use,sum");
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(plan.error().details, Contains(HasSubstr("a workgroup has 163840")));
+}
+
+TEST(Plan, UnrollIsTheLeastCommonMultiple) {
+  const Algorithm algorithm = small_algorithm();
+  const Expected<Plan> plan = plan_of(algorithm, "name=p;buffers=t:3,r:2;loop=load|use,sum");
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  EXPECT_EQ(plan->unroll, 6U);
+  EXPECT_EQ(plan->lds_bytes, 3U * 1024U);
+  EXPECT_EQ(plan->lds_offset("t", 2), 2048U);
+}
+
+}  // namespace
+}  // namespace zyfa::schedules
