@@ -72,6 +72,31 @@ std::int64_t branch_target(std::string_view mnemonic, std::uint64_t offset, std:
          4 * static_cast<std::int64_t>(static_cast<std::int16_t>(word & 0xffff));
 }
 
+// VOP1, VOP2 and VOPC words whose first source is 0xf9 carry an SDWA dword; LLVM's printer has undefined behaviour for
+// reserved selects (7) and a reserved dst_unused (3).
+bool has_reserved_sdwa(std::uint32_t word, std::uint32_t next) {
+  if (word >> 31 != 0 || (word & 0x1ff) != 0xf9) return false;
+  const bool is_compare = word >> 25 == 0x3e;  // VOPC: an SGPR stands where others have dst_sel and dst_unused
+  const bool bad_destination = !is_compare && ((next >> 8 & 7) == 7 || (next >> 11 & 3) == 3);
+  return bad_destination || (next >> 16 & 7) == 7 || (next >> 24 & 7) == 7;
+}
+
+// f8f6f4 MFMA (VOP3P-MAI opcodes 0x2d, 0x2e; gfx950-isa.md 1.4) with a format above 4 or a source that is no vector
+// register: LLVM's decoder takes both for granted.
+bool has_reserved_f8f6f4(std::uint32_t word, std::uint32_t next) {
+  const std::uint32_t opcode = word >> 16 & 0x7f;
+  if (word >> 23 != 0x1a7 || (opcode != 0x2d && opcode != 0x2e)) return false;
+  return (word >> 8 & 7) > 4 || next >> 29 > 4 || (next & 0x100) == 0 || (next & 0x20000) == 0;
+}
+
+// Encodings that LLVM 22 crashes on (found by decoding random words; llvm-mc crashes alike).
+bool crashes_llvm(std::span<const std::byte> bytes) {
+  const auto word = [bytes](std::size_t i) { return little_dword(bytes.subspan(4 * i)); };
+  const bool is_scaled = word(0) >> 16 == 0xd3ac;
+  return has_reserved_sdwa(word(0), word(1)) || has_reserved_f8f6f4(word(0), word(1)) ||
+         (is_scaled && has_reserved_f8f6f4(word(2), word(3)));
+}
+
 const FactTable& fact_table(const McTarget& mc) {
   static const FactTable table(mc);
   return table;
@@ -110,8 +135,9 @@ Expected<std::vector<Decoded>> disassemble(std::span<const std::byte> text) {
     llvm::MCInst inst;
     std::uint64_t size = 0;
     const llvm::ArrayRef<std::uint8_t> bytes(padded.data() + offset, padded.size() - offset);
-    const auto status = rest.size() < 4 ? llvm::MCDisassembler::Fail
-                                        : decoder->getInstruction(inst, size, bytes, offset, llvm::nulls());
+    const bool readable = rest.size() >= 4 && !crashes_llvm(std::as_bytes(std::span(padded).subspan(offset)));
+    const auto status =
+        readable ? decoder->getInstruction(inst, size, bytes, offset, llvm::nulls()) : llvm::MCDisassembler::Fail;
     row.valid =
         status == llvm::MCDisassembler::Success && size >= 4 && size <= 16 && size % 4 == 0 && size <= rest.size();
     if (row.valid) {
