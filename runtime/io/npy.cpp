@@ -175,7 +175,7 @@ Expected<Npy> parse_npy(std::span<const std::byte> bytes, const std::string& nam
   }
   const std::optional<ElementType> type = from_npy_descriptor(*header->descriptor);
   if (!type || *header->fortran_order) {
-    return make_error(ErrorCode::kUnsupported,
+    return make_error(ErrorCode::kInvalidArgument,
                       name + ": descr " + quote(*header->descriptor) +
                           (*header->fortran_order ? " in Fortran order" : "") +
                           "; must be a little-endian bool, integer or float of at most 8 bytes, in C order");

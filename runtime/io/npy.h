@@ -21,7 +21,7 @@ struct Npy {
   std::vector<std::byte> data;
 };
 
-// kCorruptData names the file, the value and what is allowed; kUnsupported for a well-formed array of another kind
+// kCorruptData names the file, the value and what is allowed; kInvalidArgument for a well-formed array of another kind
 // (big-endian, Fortran order, structured).
 [[nodiscard]] Expected<Npy> parse_npy(std::span<const std::byte> bytes, const std::string& name);
 [[nodiscard]] Expected<Npy> read_npy(const std::filesystem::path& path);

@@ -63,7 +63,7 @@ TEST(NpyErrors, Header) {
 TEST(NpyErrors, ArraysOfOtherKinds) {
   const auto other = [](const std::string& descr, const std::string& order) {
     return refusal(npy_text("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': (1,), }", "1234"),
-                   ErrorCode::kUnsupported);
+                   ErrorCode::kInvalidArgument);
   };
   EXPECT_THAT(other("'>f4'", "False"), HasSubstr("descr '>f4'; must be a little-endian"));
   EXPECT_THAT(other("'<f4'", "True"), HasSubstr("in Fortran order"));

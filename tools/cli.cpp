@@ -1,0 +1,105 @@
+#include "tools/cli.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "runtime/io/file.h"
+
+namespace zyfa::tools {
+namespace {
+
+int exit_code(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kUnsupported:
+      return kNotSupported;
+    case ErrorCode::kMemoryFault:
+    case ErrorCode::kStrictFinding:
+      return kFindings;
+    default:
+      return kFailure;
+  }
+}
+
+SimOptions simulator_options(const DeviceOptions& options) {
+  SimOptions result;
+  result.checks = options.strict ? SimChecks::kStrict : SimChecks::kPlain;
+  result.threads = options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  return result;
+}
+
+}  // namespace
+
+int report(const Error& error, OutputForm form) { return report(error, form, {}); }
+
+int report(const Error& error, OutputForm form, std::string_view where) {
+  fmt::print(stderr, "zyfa-jit: error: {}{}{}\n", where, where.empty() ? "" : ": ", error.message);
+  for (const std::string& detail : error.details) {
+    fmt::print(stderr, "  {}\n", detail);
+  }
+  if (form == OutputForm::kJson) {
+    print_json({{"error", to_json(error)}});
+  }
+  return exit_code(error.code);
+}
+
+OrderedJson to_json(const Error& error) {
+  return {{"code", error_code_name(error.code)}, {"message", error.message}, {"details", error.details}};
+}
+
+void print_json(const OrderedJson& value) {
+  fmt::print("{}\n", value.dump(2, ' ', false, OrderedJson::error_handler_t::replace));
+}
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& purpose, const std::string& examples,
+                      OutputForm& form) {
+  CLI::App* command = app.add_subcommand(name, purpose);
+  command->footer("Examples:\n" + examples + "\n" + std::string(kExitCodeHelp));
+  command->add_flag_callback("--json", [&form] { form = OutputForm::kJson; }, "Print the result as one JSON object");
+  return command;
+}
+
+Expected<std::string> placement_text(const std::string& option) {
+  if (!option.starts_with('@')) {
+    return option;
+  }
+  const Expected<std::vector<std::byte>> bytes = io::read_file(option.substr(1));
+  if (!bytes) {
+    return tl::unexpected<Error>(bytes.error());
+  }
+  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+
+void add_device_options(CLI::App& command, DeviceOptions& options) {
+  command.add_option("--device", options.device, "sim: the simulated MI355X; hip: the first GPU of this machine")
+      ->check(CLI::IsMember({"sim", "hip"}))
+      ->capture_default_str();
+  command.add_flag("--strict", options.strict,
+                   "Simulator: report every read of a result that was not waited for, of an unwritten register or LDS "
+                   "byte, and every unordered LDS access");
+  command.add_option("--threads", options.threads, "Simulator threads; results do not depend on it. 0: one per core")
+      ->check(CLI::Range(0U, 1024U))
+      ->capture_default_str();
+}
+
+Expected<std::shared_ptr<Device>> open_device(const DeviceOptions& options) {
+  if (options.device == "sim") {
+    return open_simulator(options);
+  }
+  if (options.strict) {
+    return make_error(ErrorCode::kInvalidArgument, "--strict needs the simulator; use --device sim");
+  }
+  return HipDevice::create();
+}
+
+Expected<std::shared_ptr<SimDevice>> open_simulator(const DeviceOptions& options) {
+  return SimDevice::create(simulator_options(options));
+}
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace zyfa::tools

@@ -1,0 +1,114 @@
+// zyfa-jit explain: which kernel serves a problem, why, and whether the cache has it.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "tools/commands.h"
+#include "zyfa/inspect.h"
+
+namespace zyfa::tools {
+namespace {
+
+struct Options {
+  OutputForm form = OutputForm::kText;
+  std::string problem, placement;
+  CacheOptions cache;
+};
+
+// Where the cache has the kernel of a key text ("...\nkey=HEX\n"), or nothing.
+std::optional<CachedKernel> cached(const std::string& key, const CacheOptions& cache) {
+  Expected<KernelObject> found = find_cached_kernel(key, cache);
+  return found ? std::optional(std::move(found->entry)) : std::nullopt;
+}
+
+// Splits explain_key()'s text into its lines; the last is the key.
+std::vector<std::pair<std::string, std::string>> fields_of(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    const std::size_t equals = std::min(line.find('='), line.size());
+    if (!line.empty()) {
+      fields.emplace_back(line.substr(0, equals), line.substr(std::min(equals + 1, line.size())));
+    }
+    at = end + 1;
+  }
+  return fields;
+}
+
+int explain_refusal(const AttentionProblem& problem, const Support& support, OutputForm form) {
+  if (form == OutputForm::kJson) {
+    print_json({{"problem", to_string(problem)}, {"supported", false}, {"reasons", support.reasons}});
+  } else {
+    fmt::print("{}", zyfa::explain(problem));
+  }
+  return kNotSupported;
+}
+
+int explain_problem(const Options& options) {
+  const Expected<AttentionProblem> problem = parse_problem(options.problem);
+  if (!problem) {
+    return report(problem.error(), options.form);
+  }
+  if (const Support support = supports(*problem); !support) {
+    return explain_refusal(*problem, support, options.form);
+  }
+  const Expected<std::string> placement = placement_text(options.placement);
+  if (!placement) {
+    return report(placement.error(), options.form);
+  }
+  const Expected<Selection> selection = zyfa::select(*problem);
+  if (!selection) {
+    return report(selection.error(), options.form);
+  }
+  const Expected<std::string> key_text = explain_key(*problem, *placement);
+  if (!key_text) {
+    return report(key_text.error(), options.form);
+  }
+  const auto fields = fields_of(*key_text);
+  const std::string key = fields.empty() ? std::string() : fields.back().second;
+  const std::optional<CachedKernel> entry = cached(key, options.cache);
+  if (options.form == OutputForm::kJson) {
+    OrderedJson key_fields;
+    for (const auto& [name, value] : fields) {
+      key_fields[name] = value;
+    }
+    print_json({{"problem", to_string(*problem)},
+                {"supported", true},
+                {"row", placement->empty() ? selection->row : "given"},
+                {"schedule", placement->empty() ? selection->schedule : *placement},
+                {"key", key},
+                {"key_fields", key_fields},
+                {"cached", entry.has_value()},
+                {"path", entry ? OrderedJson(entry->path) : OrderedJson()}});
+    return kSuccess;
+  }
+  fmt::print("{}", zyfa::explain(*problem));
+  if (!placement->empty()) {
+    fmt::print("asked for instead: {}\n", *placement);
+  }
+  fmt::print("key fields:\n");
+  for (const auto& [name, value] : fields) {
+    fmt::print("  {} = {}\n", name, value);
+  }
+  fmt::print("cache: {}\n", entry ? "in " + entry->path : "not there yet; the first compile builds it");
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Chosen& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(app, "explain",
+                                  "Shows which kernel serves a problem and why, the fields of its cache key, and "
+                                  "whether the cache has it. Builds nothing.",
+                                  "  zyfa-jit explain --problem bf16,d=128,causal,lse\n"
+                                  "  zyfa-jit explain --problem fp8e4m3,d=128,full     every reason of a refusal",
+                                  options->form);
+  command->add_option("--problem", options->problem, kProblemHelp)->required();
+  command->add_option("--schedule,--placement", options->placement, kPlacementHelp);
+  command->add_option("--cache", options->cache.path, "Cache directories instead of ZYFA_CACHE_PATH");
+  command->callback([options, &chosen] { chosen = [options] { return explain_problem(*options); }; });
+}
+
+}  // namespace zyfa::tools

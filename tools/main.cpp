@@ -1,0 +1,71 @@
+// zyfa-jit: kernels on the command line. Parsing here, the work in cmd_*.cpp.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "tools/commands.h"
+#include "zyfa/inspect.h"
+
+namespace zyfa::tools {
+namespace {
+
+constexpr const char* kPurpose =
+    "Compiles, inspects and runs attention kernels for AMD MI355X (gfx950). No GPU is needed: kernels run on a\n"
+    "functional simulator, which checks results and says nothing about a GPU's speed.";
+
+constexpr const char* kFooter =
+    "Start with:\n"
+    "  zyfa-jit run --inputs tests/data/gqa_layer2_512.safetensors   compile, run, compare with fp64\n"
+    "  zyfa-jit explain --problem bf16,d=128,causal                  which kernel serves it, and why\n"
+    "  zyfa-jit dump --problem bf16,d=128,causal --isa               its machine code, annotated\n"
+    "Environment: ZYFA_CACHE_PATH (cache directories, colon-separated, the last one writable),\n"
+    "ZYFA_CACHE (normal, readonly, off, require), ZYFA_JIT_LIBRARY (path of libzyfa_jit).\n"
+    "Every subcommand has --help with examples, and --json.";
+
+std::string version_text() {
+  const VersionInfo info = version_info();
+  return fmt::format("zyfa {}\ngenerator {}\nllvm {}\nlibzyfa_jit {}", info.zyfa, info.generator,
+                     info.llvm.empty() ? "not available" : info.llvm, info.jit_path);
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app(kPurpose, "zyfa-jit");
+  Chosen chosen;
+  app.require_subcommand(1);
+  app.footer(kFooter);
+  app.set_version_flag("--version", version_text, "Versions of zyfa, of its generator and of LLVM");
+  add_run(app, chosen);
+  add_prewarm(app, chosen);
+  add_list(app, chosen);
+  add_dump(app, chosen);
+  add_explain(app, chosen);
+  add_simulate(app, chosen);
+  add_verify(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      return app.exit(error);  // --help, --version
+    }
+    const auto named = app.get_subcommands();
+    fmt::print(stderr, "zyfa-jit: error: {}\nTry: zyfa-jit {}--help\n", error.what(),
+               named.empty() ? "" : named.front()->get_name() + " ");
+    return kFailure;
+  }
+  return chosen();
+}
+
+}  // namespace
+}  // namespace zyfa::tools
+
+int main(int argc, char** argv) {
+  try {
+    return zyfa::tools::parse_and_run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "zyfa-jit: error: {}\n", error.what());
+  } catch (...) {
+    fmt::print(stderr, "zyfa-jit: error: unknown exception; please report it\n");
+  }
+  return zyfa::tools::kFailure;
+}
