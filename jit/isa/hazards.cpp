@@ -59,6 +59,11 @@ bool reads_scalar_result(const InstFacts& producer, const InstFacts& consumer) {
                      [&consumer](const RegRange& w) { return is_scalar_data(w) && touches(consumer.reads, w); });
 }
 
+bool overwrites_vector_result(const InstFacts& producer, const InstFacts& consumer) {
+  return std::any_of(producer.writes.begin(), producer.writes.end(),
+                     [&consumer](const RegRange& w) { return is_vector(w.bank) && touches(consumer.writes, w); });
+}
+
 bool writes_vector(const InstFacts& facts) {
   return std::any_of(facts.writes.begin(), facts.writes.end(), [](const RegRange& w) { return is_vector(w.bank); });
 }
@@ -122,13 +127,15 @@ void after_mfma(const InstFacts& producer, const InstFacts& consumer, Hazard& ha
 void valu_vector_result(const InstFacts& producer, const InstFacts& consumer, Hazard& hazard) {
   if (!writes_vector(producer)) return;
   const bool reads = reads_vector_result(producer, consumer);
+  const bool writes = overwrites_vector_result(producer, consumer);
   if (producer.cls == FactClass::kDot) {
     const bool chained = consumer.cls == FactClass::kDot && consumer.mfma_c.count != 0 &&
                          touches(producer.writes, consumer.mfma_c) && consumer.mfma_a.count != 0 &&
                          !touches(producer.writes, consumer.mfma_a) && !touches(producer.writes, consumer.mfma_b);
-    const bool writes = std::any_of(producer.writes.begin(), producer.writes.end(),
-                                    [&consumer](const RegRange& w) { return touches(consumer.writes, w); });
     if ((reads || writes) && !chained) raise(hazard, 3, "DOT result used by another instruction");
+  }
+  if (producer.dest_half_select && (reads || writes) && (is_valu(consumer.cls) || is_mfma(consumer.cls))) {
+    raise(hazard, 1, "partly written register used by VALU");  // overwriting it: LLVM 22 only
   }
   if (!reads) return;
   if (is_mfma(consumer.cls)) return raise(hazard, 2, "VALU result read by MFMA");
@@ -136,7 +143,6 @@ void valu_vector_result(const InstFacts& producer, const InstFacts& consumer, Ha
   if (producer.cls == FactClass::kTrans && consumer.cls != FactClass::kTrans) {
     raise(hazard, 1, "transcendental result read by VALU");
   }
-  if (producer.dest_half_select) raise(hazard, 1, "partly written register read by VALU");
   if (consumer.cls == FactClass::kPermlaneSwap) raise(hazard, 2, "VALU result read by a permlane swap");
   if (consumer.is_dpp) raise(hazard, 2, "VALU result read by DPP");
   if (consumer.cls == FactClass::kReadlane && !writes_vector(consumer)) {
