@@ -1,0 +1,69 @@
+#include "attention_probe.h"
+
+#include <cmath>
+#include <random>
+
+#include "runtime/sim/sim_device.h"
+#include "schedules/select/kernel_args.h"
+#include "tests/reference/attention.h"
+
+namespace zyfa::tests {
+
+std::vector<std::uint16_t> gaussian(std::size_t count, double spread, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal(0.0, spread);
+  std::vector<std::uint16_t> data(count);
+  for (std::uint16_t& x : data) x = reference::double_to_bf16(normal(random));
+  return data;
+}
+
+std::shared_ptr<SimDevice> strict_device() {
+  // Fresh options: strict checks, both cores of a small machine.
+  return sim::make_sim_device({.checks = SimChecks::kStrict, .threads = 2}).value();
+}
+
+schedules::KernelSpec probe_spec(std::string placement) {
+  schedules::KernelSpec spec;
+  spec.mask = schedules::MaskKind::kCausal;
+  spec.lse = schedules::LseOutput::kWritten;
+  spec.placement = std::move(placement);
+  return spec;
+}
+
+AttentionProbe::AttentionProbe() : device_(strict_device()) {
+  q_ = upload(*device_, gaussian(std::size_t{kSq} * kHeads * 128, 2.0, 11)).value();
+  k_ = upload(*device_, gaussian(std::size_t{kSk} * 128, 2.0, 12)).value();
+  v_ = upload(*device_, gaussian(std::size_t{kSk} * 128, 1.0, 13)).value();
+}
+
+Expected<std::vector<std::uint32_t>> AttentionProbe::run(std::span<const std::byte> object, const std::string& symbol,
+                                                         std::uint32_t waves) {
+  constexpr std::uint64_t kOutputBytes = std::uint64_t{kSq} * kHeads * 256;
+  std::vector<std::uint32_t> words(kOutputBytes / 4 + std::size_t{kSq} * kHeads, 0xdeadbeef);
+  const Expected<DeviceAddress> out = upload(*device_, words);
+  if (!out) return tl::unexpected(out.error());
+  schedules::AttentionForwardArgs args{};
+  args.q = {q_, 256 * kHeads, 256, kOutputBytes};
+  args.k = {k_, 256, 256, 256 * std::uint64_t{kSk}};
+  args.v = {v_, 256, 256, 256 * std::uint64_t{kSk}};
+  args.o = {*out, 256 * kHeads, 256, kOutputBytes};
+  args.lse_address = *out + kOutputBytes;
+  args.lse_head_stride = std::uint64_t{4} * kSq;
+  args.lse_batch_stride = std::uint64_t{4} * kSq * kHeads;
+  args.query_length = kSq;
+  args.key_length = kSk;
+  args.head_ratio_magic = static_cast<std::uint32_t>(((std::uint64_t{1} << 31) + kHeads - 1) / kHeads);
+  args.score_scale_log2 = static_cast<float>(1.4426950408889634 / std::sqrt(128.0));
+  const auto kernel = device_->load(object, symbol);
+  if (!kernel) return tl::unexpected(kernel.error());
+  const std::uint32_t rows = 32 * waves;
+  const Status ran =
+      device_->launch(**kernel, {.grid = {(kSq + rows - 1) / rows, kHeads, 1}, .block = {64 * waves, 1, 1}},
+                      std::as_bytes(std::span(&args, 1)), nullptr);
+  if (!ran) return tl::unexpected(ran.error());
+  if (Status s = device_->read(std::as_writable_bytes(std::span(words)), *out); !s) return tl::unexpected(s.error());
+  device_->release(*out);
+  return words;
+}
+
+}  // namespace zyfa::tests
