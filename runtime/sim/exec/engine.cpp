@@ -1,0 +1,303 @@
+// Workgroup execution: see engine.h.
+#include "runtime/sim/exec/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cfenv>
+#include <cstring>
+
+namespace zyfa::sim {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+// MODE.FP_ROUND other than to-nearest-even, for the instructions that obey it: one at a time under the host's mode.
+int host_rounding(u32 mode) {
+  switch (mode & 3) {
+    case 1:
+      return FE_UPWARD;
+    case 2:
+      return FE_DOWNWARD;
+    case 3:
+      return FE_TOWARDZERO;
+    default:
+      return FE_TONEAREST;
+  }
+}
+
+__attribute__((noinline)) void run_rounded(Wave& w, const MicroOp& op) {
+  const bool obeys = op.unit == Unit::kValu && (op.flags & kFloatMods);
+  if (obeys) std::fesetround(host_rounding(w.mode));
+  op.run(w, op);
+  if (obeys) std::fesetround(FE_TONEAREST);
+}
+
+void count(SimStatistics& s, const MicroOp& op) {
+  ++s.instructions;
+  switch (op.unit) {
+    case Unit::kValu:
+      ++s.valu;
+      break;
+    case Unit::kTrans:
+      ++s.trans;
+      break;
+    case Unit::kMfma:
+      ++s.mfma;
+      s.mfma_flops += op.flops;
+      break;
+    case Unit::kSalu:
+      ++s.salu;
+      break;
+    case Unit::kSmem:
+      ++s.smem;
+      break;
+    case Unit::kLds:
+      ++s.lds;
+      break;
+    case Unit::kVmem:
+      ++s.vmem;
+      break;
+    case Unit::kBranch:
+      ++s.branch;
+      break;
+    case Unit::kBarrier:
+      ++s.barrier;
+      break;
+    case Unit::kOther:
+      ++s.other;
+      break;
+  }
+}
+
+u32 wave_count(const LaunchShape& shape) {
+  const u64 items = static_cast<u64>(shape.block[0]) * shape.block[1] * shape.block[2];
+  return static_cast<u32>((items + kLanes - 1) / kLanes);
+}
+
+}  // namespace
+
+void apply_mode(Wave& w, u32 mode) {
+  w.mode = mode;
+  const u32 single = (mode >> 4) & 3, other = (mode >> 6) & 3;
+  w.f32_in = single & 1 ? ~0u : 0x80000000u;
+  w.f32_out = single & 2 ? ~0u : 0x80000000u;
+  w.f16_in = other & 1 ? 0xffff : 0x8000;
+  w.f16_out = other & 2 ? 0xffff : 0x8000;
+  w.f64_in = other & 1 ? ~0ull : 0x8000000000000000ull;
+  w.f64_out = other & 2 ? ~0ull : 0x8000000000000000ull;
+}
+
+u32 scalar_value(const Wave& w, const Operand& o, unsigned dword) {
+  switch (o.kind) {
+    case OperandKind::kSgpr:
+      return o.index + dword < kScalars ? w.s[o.index + dword] : 0;
+    case OperandKind::kConst:
+      return dword ? o.hi : o.lo;
+    case OperandKind::kSpecial:
+      switch (static_cast<SpecialSource>(o.index)) {
+        case SpecialSource::kScc:
+          return dword ? 0 : w.scc;
+        case SpecialSource::kVccz:
+          return dword ? 0 : w.scalar64(kVccLo) == 0;
+        case SpecialSource::kExecz:
+          return dword ? 0 : w.exec() == 0;
+        // Apertures are read as pairs; the flat address tests of vmem_address.cpp use the same numbers.
+        case SpecialSource::kSharedBase:
+          return dword ? 0x00010000u : 0;
+        case SpecialSource::kSharedLimit:
+          return dword ? 0x00010000u : ~0u;
+        case SpecialSource::kPrivateBase:
+          return dword ? 0x00020000u : 0;
+        case SpecialSource::kPrivateLimit:
+          return dword ? 0x00020000u : ~0u;
+        case SpecialSource::kLdsDirect:
+          return 0;
+      }
+      return 0;
+    default:
+      return 0;
+  }
+}
+
+void raise_fault(Wave& w, const MicroOp& op, unsigned lane, std::string message) {
+  w.state = WaveState::kFaulted;
+  Fault& fault = w.group->fault;
+  if (fault.raised) return;
+  fault = Fault{true, false, w.id, lane, &op, std::move(message)};
+}
+
+void raise_memory_fault(Wave& w, const MicroOp& op, unsigned lane, u64 address, unsigned bytes, const char* what) {
+  raise_fault(w, op, lane,
+              fmt::format("{} {} bytes at 0x{:x}, {}", what, bytes, address, w.group->memory->describe(address)));
+  w.group->fault.is_memory = true;
+}
+
+bool jump_to_offset(Wave& w, u64 offset) {
+  const Group& g = *w.group;
+  if (offset >= g.text_bytes || offset % 4 != 0 || g.op_at[offset / 4] == Program::kNoOp) return false;
+  w.pc = g.op_at[offset / 4];
+  return true;
+}
+
+LdsDma& push_dma(Wave& w) {
+  DmaQueue& q = w.group->dma[w.id];
+  if (q.slots.empty()) q.slots.resize(DmaQueue::kSlots);
+  if (q.count == DmaQueue::kSlots) {
+    land_dma(*w.group, q.at(0));
+    q.head = (q.head + 1) % DmaQueue::kSlots;
+    --q.count;
+  }
+  return q.at(q.count++);
+}
+
+void land_dma(Group& g, const LdsDma& dma) {
+  for (unsigned l = 0; l < kLanes; ++l) {
+    if (!((dma.mask >> l) & 1)) continue;
+    const u64 at = static_cast<u64>(dma.base) + static_cast<u64>(l) * dma.stride;
+    if (at + dma.bytes <= g.lds_bytes) std::memcpy(g.lds + at, dma.data[l], dma.bytes);
+  }
+}
+
+void land_until(Wave& w, u64 outstanding) {
+  DmaQueue& q = w.group->dma[w.id];
+  while (q.count != 0 && q.at(0).sequence + outstanding <= w.vm_issued) {
+    land_dma(*w.group, q.at(0));
+    q.head = (q.head + 1) % DmaQueue::kSlots;
+    --q.count;
+  }
+}
+
+Engine::Engine(const LaunchPlan& plan) : plan_(plan) {
+  const u32 waves = wave_count(plan.shape);
+  group_.memory = plan.memory;
+  group_.code_address = plan.code_address;
+  group_.op_at = plan.program->op_at.data();
+  group_.text_bytes = plan.program->text_bytes;
+  group_.waves.resize(waves);
+  group_.registers.resize(static_cast<std::size_t>(waves) * plan.program->registers.rows);
+  group_.dma.resize(waves);
+  group_.scratch_bytes = plan.scratch_bytes;
+  group_.scratch.resize(static_cast<std::size_t>(waves) * kLanes * plan.scratch_bytes);
+  lds_.resize(plan.lds_bytes);
+  group_.lds = lds_.data();
+  group_.lds_bytes = plan.lds_bytes;
+}
+
+void Engine::start_wave(u32 index) {
+  Wave& w = group_.waves[index];
+  w = Wave{};
+  w.id = index;
+  w.group = &group_;
+  w.vgpr_rows = plan_.program->registers.rows;
+  w.v = group_.registers.data() + static_cast<std::size_t>(index) * w.vgpr_rows;
+  w.pc = plan_.program->entry;
+  apply_mode(w, plan_.mode);
+  // gfx950-isa.md 5.2: user SGPRs, then workgroup ids.
+  u32 next = 0;
+  for (const u32 value : plan_.user_sgprs) w.s[next++] = value;
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (plan_.workgroup_id[axis]) w.s[next++] = group_.id[axis];
+  if (plan_.workgroup_info) w.s[next++] = 0;
+  // VGPR0 = x | y << 10 | z << 20.
+  const auto& block = plan_.shape.block;
+  const u64 items = static_cast<u64>(block[0]) * block[1] * block[2];
+  u64 exec = 0;
+  for (u32 l = 0; l < kLanes; ++l) {
+    const u64 item = static_cast<u64>(index) * kLanes + l;
+    if (item >= items) break;
+    exec |= 1ull << l;
+    const u32 x = static_cast<u32>(item % block[0]), y = static_cast<u32>(item / block[0] % block[1]),
+              z = static_cast<u32>(item / block[0] / block[1]);
+    w.v[0].lane[l] = x | (y << 10) | (z << 20);
+  }
+  w.set_scalar64(kExecLo, exec);
+}
+
+void Engine::start(std::array<u32, 3> id) {
+  group_.id = id;
+  group_.fault = Fault{};
+  // What a kernel never wrote reads as a NaN in every float format; strict mode reports it.
+  std::memset(group_.registers.data(), 0xff, group_.registers.size() * sizeof(VectorReg));
+  std::fill(lds_.begin(), lds_.end(), std::uint8_t{0xff});
+  std::fill(group_.scratch.begin(), group_.scratch.end(), std::uint8_t{0xff});
+  for (DmaQueue& q : group_.dma) q.head = q.count = 0;
+  for (u32 i = 0; i < group_.waves.size(); ++i) start_wave(i);
+}
+
+void Engine::report_fault(GroupResult& result) const {
+  const Fault& f = group_.fault;
+  const auto index = static_cast<std::size_t>(f.op - plan_.program->ops.data());
+  SimFinding finding;
+  finding.kind = f.is_memory ? "memory-fault" : "execution-fault";
+  finding.offset = f.op->offset - plan_.program->entry_offset;
+  finding.workgroup = group_.id;
+  finding.wave = f.wave;
+  finding.lane = f.lane;
+  finding.instruction = plan_.program->text[index];
+  finding.message = f.message;
+  if (plan_.origins != nullptr && index < plan_.origins->size()) finding.origin = (*plan_.origins)[index];
+  result.failed = true;
+  result.code = f.is_memory ? ErrorCode::kMemoryFault : ErrorCode::kDeviceError;
+  result.message = f.message;
+  result.findings.push_back(std::move(finding));
+}
+
+template <bool Strict>
+void Engine::interleave(GroupResult& result) {
+  const MicroOp* ops = plan_.program->ops.data();
+  const u64 limit = plan_.max_instructions ? plan_.max_instructions : ~0ull;
+  SimStatistics& statistics = result.statistics;
+  std::size_t live = group_.waves.size();
+  while (live != 0) {
+    std::size_t waiting = 0;
+    bool progressed = false;
+    for (Wave& w : group_.waves) {
+      if (w.state != WaveState::kRunning) {
+        waiting += w.state == WaveState::kBarrier;
+        continue;
+      }
+      progressed = true;
+      const MicroOp& op = ops[w.pc++];
+      count(statistics, op);
+      w.vm_issued += op.unit == Unit::kVmem;
+      if ((w.mode & 3) != 0) [[unlikely]] {
+        run_rounded(w, op);
+      } else {
+        op.run(w, op);
+      }
+      if (++w.executed >= limit && w.state == WaveState::kRunning) {
+        result.failed = true;
+        result.code = ErrorCode::kDeviceError;
+        result.message = fmt::format("wave {} of workgroup ({}, {}, {}) reached the limit of {} instructions", w.id,
+                                     group_.id[0], group_.id[1], group_.id[2], limit);
+        return;
+      }
+      if (w.state == WaveState::kRunning) continue;
+      if (w.state == WaveState::kFaulted) return report_fault(result);
+      if (w.state == WaveState::kEnded) {
+        land_until(w, 0);
+        --live;
+      } else {
+        ++waiting;
+      }
+    }
+    // Ended waves count as arrived; only the number matters, not where the others wait.
+    if (!progressed || waiting == live) {
+      for (Wave& w : group_.waves)
+        if (w.state == WaveState::kBarrier) w.state = WaveState::kRunning;
+    }
+  }
+}
+
+GroupResult Engine::run(std::array<u32, 3> id) {
+  start(id);
+  GroupResult result;
+  result.statistics.workgroups = 1;
+  result.statistics.waves = group_.waves.size();
+  interleave<false>(result);
+  return result;
+}
+
+}  // namespace zyfa::sim

@@ -1,0 +1,322 @@
+// Modifiers of printed instructions: offsets, VOP3 and VOP3P fields, DPP, SDWA, waits (operand_decode.h).
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "runtime/sim/exec/operand_decode.h"
+
+namespace zyfa::sim {
+namespace {
+
+using u8 = std::uint8_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+// "[1,0,1]" into bits, element 0 lowest.
+std::optional<u32> bit_list(std::string_view s) {
+  if (s.size() < 2 || s.front() != '[' || s.back() != ']') return std::nullopt;
+  u32 bits = 0, position = 0;
+  for (const char c : s.substr(1, s.size() - 2)) {
+    if (c == ',' || c == ' ') continue;
+    if ((c != '0' && c != '1') || position > 7) return std::nullopt;
+    bits |= static_cast<u32>(c - '0') << position++;
+  }
+  return bits;
+}
+
+std::optional<Sel> parse_sel(std::string_view s) {
+  constexpr std::array<std::string_view, 7> kNames{"DWORD", "BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1"};
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (kNames[i] == s) return static_cast<Sel>(i);
+  return std::nullopt;
+}
+
+// Lane movement of one DPP control (gfx950-isa.md 2); false for an unknown one.
+bool dpp_lanes(std::string_view name, std::string_view value, DppControl& dpp) {
+  u32 n = 0;
+  if (!value.empty() && value.front() != '[') {
+    const auto parsed = parse_integer(value);
+    if (!parsed || *parsed < 0 || *parsed > 63) return false;
+    n = static_cast<u32>(*parsed);
+  }
+  std::array<u32, 4> quad{};
+  if (name == "quad_perm") {
+    if (value.size() < 9 || value.front() != '[') return false;
+    std::size_t k = 0;
+    for (const char c : value)
+      if (c >= '0' && c <= '3' && k < 4) quad[k++] = static_cast<u32>(c - '0');
+    if (k != 4) return false;
+  }
+  for (int l = 0; l < static_cast<int>(kLanes); ++l) {
+    const int row = l & ~15, i = l & 15, k = static_cast<int>(n);
+    int from;
+    if (name == "quad_perm") {
+      from = (l & ~3) + static_cast<int>(quad[l & 3]);
+    } else if (name == "row_shl") {
+      from = i + k < 16 ? row + i + k : -1;
+    } else if (name == "row_shr") {
+      from = i - k >= 0 ? row + i - k : -1;
+    } else if (name == "row_ror") {
+      from = row + ((i - k) & 15);
+    } else if (name == "row_mirror") {
+      from = row + 15 - i;
+    } else if (name == "row_half_mirror") {
+      from = row + (i & 8) + 7 - (i & 7);
+    } else if (name == "row_newbcast") {
+      from = row + (k & 15);
+    } else if (name == "row_bcast") {
+      if (k != 15 && k != 31) return false;
+      // 15: lane 15 of the previous row; 31: lane 31 to lanes 32-63. Lanes without a source keep their own value.
+      from = k == 15 ? (row == 0 ? -1 : row - 1) : (l >= 32 ? 31 : -1);
+    } else if (name == "wave_shl") {
+      from = l + 1 < 64 ? l + 1 : -1;
+    } else if (name == "wave_rol") {
+      from = (l + 1) & 63;
+    } else if (name == "wave_shr") {
+      from = l - 1;
+    } else if (name == "wave_ror") {
+      from = (l - 1) & 63;
+    } else {
+      return false;
+    }
+    dpp.source[l] = from < 0 ? 0xff : static_cast<u8>(from);
+  }
+  return true;
+}
+
+u64 dpp_write_mask(u32 row_mask, u32 bank_mask) {
+  u64 mask = 0;
+  for (u32 l = 0; l < kLanes; ++l)
+    if (((row_mask >> (l / 16)) & 1) && ((bank_mask >> ((l % 16) / 4)) & 1)) mask |= 1ull << l;
+  return mask;
+}
+
+// ds_swizzle patterns as LLVM prints them.
+std::optional<u32> swizzle_pattern(std::string_view s) {
+  if (const auto raw = parse_integer(s)) return static_cast<u32>(*raw) & 0xffff;
+  if (!s.starts_with("swizzle(") || s.back() != ')') return std::nullopt;
+  s = s.substr(8, s.size() - 9);
+  const auto comma = s.find(',');
+  const std::string_view kind = s.substr(0, comma);
+  std::array<u32, 4> n{};
+  std::size_t count = 0;
+  std::string_view rest = comma == std::string_view::npos ? std::string_view{} : s.substr(comma + 1);
+  std::string_view last = rest;
+  while (!rest.empty() && count < 4) {
+    const auto next = rest.find(',');
+    last = rest.substr(0, next);
+    while (!last.empty() && last.front() == ' ') last.remove_prefix(1);
+    if (const auto value = parse_integer(last)) n[count++] = static_cast<u32>(*value);
+    if (next == std::string_view::npos) break;
+    rest = rest.substr(next + 1);
+  }
+  if (kind == "QUAD_PERM" && count == 4)
+    return 0x8000u | (n[0] & 3) | ((n[1] & 3) << 2) | ((n[2] & 3) << 4) | ((n[3] & 3) << 6);
+  if (kind == "SWAP" && count == 1) return 0x1fu | ((n[0] & 31) << 10);
+  if (kind == "REVERSE" && count == 1) return 0x1fu | (((n[0] - 1) & 31) << 10);
+  if (kind == "BROADCAST" && count == 2) return ((0u - n[0]) & 31) | ((n[1] & 31) << 5);
+  if (kind == "BITMASK_PERM" && last.size() == 7 && last.front() == '"') {
+    u32 and_mask = 0, or_mask = 0, xor_mask = 0;
+    for (u32 i = 0; i < 5; ++i) {
+      const u32 bit = 1u << (4 - i);
+      switch (last[1 + i]) {
+        case '0':
+          break;
+        case '1':
+          or_mask |= bit;
+          break;
+        case 'p':
+          and_mask |= bit;
+          break;
+        case 'i':
+          and_mask |= bit;
+          xor_mask |= bit;
+          break;
+        default:
+          return std::nullopt;
+      }
+    }
+    return and_mask | (or_mask << 5) | (xor_mask << 10);
+  }
+  return std::nullopt;
+}
+
+struct Reader {
+  MicroOp& op;
+  DppControl dpp{};
+  bool has_dpp = false;
+  u32 row_mask = 0xf, bank_mask = 0xf;
+
+  Refusal read(const TextModifier& m);
+  bool flag(std::string_view name);
+  bool number(const TextModifier& m);
+  bool bits(const TextModifier& m);
+  bool sdwa(const TextModifier& m);
+};
+
+bool Reader::flag(std::string_view name) {
+  if (name == "offen") {
+    op.offen = true;
+  } else if (name == "idxen") {
+    op.idxen = true;
+  } else if (name == "lds") {
+    op.lds = true;
+  } else if (name == "clamp") {
+    op.clamp = true;
+  } else if (name == "sc0") {
+    op.returns = true;
+  } else if (name != "sc1" && name != "nt" && name != "glc" && name != "slc") {
+    return false;
+  }
+  return true;
+}
+
+bool Reader::number(const TextModifier& m) {
+  const auto value = parse_integer(m.value);
+  if (!value) return false;
+  const auto n = static_cast<std::int32_t>(*value);
+  if (m.name == "offset" || m.name == "offset0") {
+    op.imm = n;
+  } else if (m.name == "offset1") {
+    op.imm2 = n;
+  } else if (m.name == "cbsz") {
+    op.cbsz = static_cast<u8>(n);
+  } else if (m.name == "abid") {
+    op.abid = static_cast<u8>(n);
+  } else if (m.name == "blgp") {
+    op.blgp = static_cast<u8>(n);
+  } else if (m.name == "bitop3") {
+    op.bitop3 = static_cast<u8>(n);
+  } else if (m.name == "mul") {
+    op.omod = n == 2 ? 1 : 2;
+  } else if (m.name == "div") {
+    op.omod = 3;
+  } else if (m.name == "row_mask") {
+    row_mask = static_cast<u32>(n);
+  } else if (m.name == "bank_mask") {
+    bank_mask = static_cast<u32>(n);
+  } else if (m.name == "bound_ctrl") {
+    dpp.bound_zero = true;
+  } else if (m.name == "vmcnt") {
+    op.vmcnt = static_cast<u8>(n);
+  } else if (m.name == "lgkmcnt") {
+    op.lgkmcnt = static_cast<u8>(n);
+  } else if (m.name != "expcnt") {
+    return false;
+  }
+  return true;
+}
+
+bool Reader::bits(const TextModifier& m) {
+  const auto list = bit_list(m.value);
+  if (!list) return false;
+  const auto value = static_cast<u8>(*list);
+  if (m.name == "op_sel") {
+    op.op_sel = value;
+  } else if (m.name == "op_sel_hi") {
+    op.op_sel_hi = value;
+  } else if (m.name == "neg_lo") {
+    op.neg_lo = value;
+  } else if (m.name == "neg_hi") {
+    op.neg_hi = value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool Reader::sdwa(const TextModifier& m) {
+  if (m.name == "dst_unused") {
+    op.dst_unused = m.value == "UNUSED_PAD"    ? Unused::kPad
+                    : m.value == "UNUSED_SEXT" ? Unused::kSext
+                                               : Unused::kPreserve;
+    return true;
+  }
+  const auto sel = parse_sel(m.value);
+  if (!sel) return false;
+  if (m.name == "dst_sel") {
+    op.dst_sel = *sel;
+  } else if (m.name == "src0_sel") {
+    op.src[0].sel = *sel;
+  } else if (m.name == "src1_sel") {
+    op.src[1].sel = *sel;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Refusal Reader::read(const TextModifier& m) {
+  if (m.value.empty() && flag(m.name)) return {};
+  if (m.name == "offset" && !m.value.empty() && m.value.front() == 's') {
+    const auto pattern = swizzle_pattern(m.value);
+    if (!pattern) return fmt::format("swizzle pattern '{}'", m.value);
+    op.imm = static_cast<std::int32_t>(*pattern);
+    return {};
+  }
+  if (number(m) || bits(m) || sdwa(m)) return {};
+  if (dpp_lanes(m.name, m.value, dpp)) {
+    has_dpp = true;
+    return {};
+  }
+  return m.value.empty() ? fmt::format("modifier '{}'", m.name) : fmt::format("modifier '{}:{}'", m.name, m.value);
+}
+
+// Which modifiers an instruction may carry at all.
+Refusal check_fields(const InstText& inst, const MicroOp& op) {
+  const bool f8f6f4 = std::string_view(inst.mnemonic).ends_with("f8f6f4");
+  if (op.unit == Unit::kMfma && !f8f6f4 && (op.cbsz || op.abid || op.blgp)) return "lane broadcast (cbsz, abid, blgp)";
+  if (f8f6f4 && (op.cbsz > 4 || op.blgp > 4)) return fmt::format("matrix format cbsz:{} blgp:{}", op.cbsz, op.blgp);
+  if (op.op_sel && !(op.flags & (kPacked | kOpSel | kScaled))) return "op_sel";
+  if ((op.neg_lo || op.neg_hi) && !(op.flags & kPacked)) return "neg_lo/neg_hi";
+  for (unsigned i = 0; i < op.sources; ++i) {
+    if ((op.src[i].neg || op.src[i].abs) && !(op.flags & kFloatMods)) return "negated or absolute integer operand";
+    if (op.src[i].sext && inst.suffix != "sdwa") return "sext outside of SDWA";
+  }
+  if (op.omod && op.dst.type != 'f') return "output modifier";
+  if (op.clamp && !(op.flags & kIntClamp)) {
+    const char t = op.dst.type;
+    if (!(op.flags & kFloatMods) || (t != 'f' && t != 'p' && t != 'h')) return "clamp";
+  }
+  return {};
+}
+
+}  // namespace
+
+Refusal decode_modifiers(const InstText& inst, std::deque<DppControl>& dpps, MicroOp& op) {
+  op.op_sel_hi = op.flags & kPacked ? 7 : 0;
+  Reader reader{op};
+  if (inst.mnemonic == "s_waitcnt" && inst.modifiers.size() == 1) {
+    if (const auto raw = parse_integer(inst.modifiers[0].name)) {
+      op.vmcnt = static_cast<u8>((*raw & 0xf) | ((*raw >> 10) & 0x30));
+      op.lgkmcnt = static_cast<u8>((*raw >> 8) & 0xf);
+      return {};
+    }
+  }
+  for (const TextModifier& m : inst.modifiers)
+    if (Refusal refusal = reader.read(m); !refusal.empty()) return refusal;
+  if (Refusal refusal = check_fields(inst, op); !refusal.empty()) return refusal;
+
+  if (reader.has_dpp) {
+    if ((op.unit != Unit::kValu && op.unit != Unit::kTrans) || op.dst.type == 'm' ||
+        (op.flags & (kLaneSwap | kReadlane)))
+      return "DPP on this instruction";
+    reader.dpp.write_mask = dpp_write_mask(reader.row_mask, reader.bank_mask);
+    dpps.push_back(reader.dpp);
+    op.dpp = &dpps.back();
+    op.src[0].plain = false;
+  }
+  op.sdwa = inst.suffix == "sdwa";
+  for (unsigned i = 0; i < op.sources; ++i)
+    if (op.src[i].sel != Sel::kDword) op.src[i].plain = false;
+  const bool vector = op.unit == Unit::kValu || op.unit == Unit::kTrans;
+  const bool float_clamp = op.clamp && !(op.flags & kIntClamp);
+  op.post = vector && op.dst.kind == OperandKind::kVgpr &&
+            (float_clamp || op.omod || op.dpp != nullptr || (op.sdwa && op.dst_sel != Sel::kDword));
+  return {};
+}
+
+}  // namespace zyfa::sim

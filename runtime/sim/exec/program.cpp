@@ -1,0 +1,249 @@
+// Decoding of a kernel: walk from the entry, look each instruction up, refuse what is not known (program.h).
+#include "runtime/sim/exec/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+
+#include "jit/llvm/assembler.h"
+#include "runtime/sim/exec/group.h"
+#include "runtime/sim/exec/operand_decode.h"
+#include "runtime/sim/exec/rows.h"
+
+namespace zyfa::sim {
+namespace {
+
+using RowMap = std::unordered_multimap<std::string_view, const OpRow*>;
+
+template <typename F>
+void for_each_row(F&& use) {
+  const auto table = [&](const RowTable& t) {
+    for (std::size_t i = 0; i < t.count; ++i) use(t.rows[i]);
+  };
+  for (const RowTable& t : vector_tables().tables) table(t);
+  table(scalar_rows());
+  table(control_rows());
+  table(scalar_memory_rows());
+  table(lds_rows());
+  table(vector_memory_rows());
+}
+
+const RowMap& rows_by_mnemonic() {
+  static const RowMap map = [] {
+    RowMap m;
+    for_each_row([&](const OpRow& row) { m.emplace(row.mnemonic, &row); });
+    return m;
+  }();
+  return map;
+}
+
+std::size_t operand_count(const OpRow& row) {
+  const std::string_view s = row.signature;
+  return s.size() - 1 - static_cast<std::size_t>(std::count(s.begin(), s.end(), ','));
+}
+
+// Rows of one mnemonic differ in the number of operands (loads to registers and to LDS, atomics with a result).
+const OpRow* find_row(const InstText& inst) {
+  const auto [first, last] = rows_by_mnemonic().equal_range(inst.mnemonic);
+  for (auto it = first; it != last; ++it)
+    if (operand_count(*it->second) == inst.operands.size()) return it->second;
+  return first == last ? nullptr : first->second;
+}
+
+// Passes and flops of an MFMA (gfx950-isa.md 1.5): f8f6f4 forms without an 8-bit operand take half the passes.
+void finish_matrix(const InstText& inst, MicroOp& op) {
+  const std::uint32_t dim = (op.arg >> 8) & 0xff, k = op.arg & 0xff;
+  std::uint32_t passes = op.arg >> 16;
+  const bool f8f6f4 = std::string_view(inst.mnemonic).ends_with("f8f6f4");
+  if (f8f6f4 && op.cbsz > 1 && op.blgp > 1) passes /= 2;
+  op.arg = (passes << 16) | (op.arg & 0xffff);
+  op.flops = 2 * dim * dim * k;
+}
+
+Refusal decode_one(const jit::Decoded& d, const RegisterFile& registers, std::deque<DppControl>& dpp, MicroOp& op) {
+  const auto inst = parse_instruction(d.text);
+  if (!d.valid || !inst) return "bytes that decode to no gfx950 instruction";
+  op.row = find_row(*inst);
+  if (op.row == nullptr) return "instruction not known to the simulator";
+  op.unit = op.row->unit;
+  op.flags = op.row->flags;
+  op.arg = op.row->arg;
+  if (Refusal refusal = decode_operands(*inst, registers, op); !refusal.empty()) return refusal;
+  if (Refusal refusal = decode_modifiers(*inst, dpp, op); !refusal.empty()) return refusal;
+  op.run = op.row->run;
+  if (op.unit == Unit::kMfma) finish_matrix(*inst, op);
+  if (inst->mnemonic == "s_nop") op.nop_states = static_cast<std::uint8_t>((op.src[0].lo & 15) + 1);
+  if (std::string_view(inst->mnemonic).starts_with("global_load_lds_")) op.lds = true;
+  if (op.lds != (op.dst.kind == OperandKind::kNone && (op.flags & kLoad) && (op.flags & (kBuffer | kGlobal))))
+    return "the lds modifier on this instruction";
+  // An atomic with a result: the row of buffer atomics names the register as data only.
+  if ((op.flags & kAtomic) && op.unit == Unit::kVmem) {
+    if (op.returns && op.dst.kind == OperandKind::kNone) op.dst = op.src[0];
+    if (!(op.flags & kBuffer)) op.returns = op.dst.kind != OperandKind::kNone;
+    if (op.returns) op.flags |= kLoad;
+  } else {
+    op.returns = false;
+  }
+  return {};
+}
+
+// A jump to an instruction that the pre-scan did not reach.
+void unreached(Wave& w, const MicroOp& op) {
+  raise_fault(w, op, 0, "execution reached an instruction that the pre-scan did not find or does not support");
+}
+
+struct Scan {
+  const std::vector<jit::Decoded>& code;
+  Program& program;
+  std::vector<std::string> refusals;
+  bool indirect = false;
+
+  void decode(std::uint32_t index, bool required);
+  void walk();
+};
+
+void Scan::decode(std::uint32_t index, bool required) {
+  const jit::Decoded& d = code[index];
+  MicroOp op;
+  op.offset = static_cast<std::uint32_t>(d.offset);
+  op.size = d.size;
+  const Refusal refusal = decode_one(d, program.registers, program.dpp, op);
+  if (!refusal.empty()) {
+    if (required) refusals.push_back(fmt::format("+0x{:x}: {}: {}", d.offset - program.entry_offset, d.text, refusal));
+    return;
+  }
+  if (op.unit == Unit::kBranch) {
+    const bool to_register = std::string_view(op.row->signature).find('S') != std::string_view::npos;
+    indirect |= to_register;
+    if (!to_register) {
+      const auto target = static_cast<std::uint64_t>(d.branch_target);
+      if (d.branch_target < 0 || target / 4 >= program.op_at.size() || target % 4 != 0 ||
+          program.op_at[target / 4] == Program::kNoOp) {
+        refusals.push_back(fmt::format("+0x{:x}: {}: branches to no instruction of this section",
+                                       d.offset - program.entry_offset, d.text));
+        return;
+      }
+      op.target = program.op_at[target / 4];
+    }
+  }
+  program.ops[index] = op;
+}
+
+void Scan::walk() {
+  std::vector<bool> seen(code.size(), false);
+  std::vector<std::uint32_t> work{program.entry};
+  const auto push = [&](std::uint32_t index, const jit::Decoded& from) {
+    if (index >= code.size()) {
+      refusals.push_back(fmt::format("+0x{:x}: {}: execution runs past the end of the section",
+                                     from.offset - program.entry_offset, from.text));
+    } else if (!seen[index]) {
+      seen[index] = true;
+      work.push_back(index);
+    }
+  };
+  seen[program.entry] = true;
+  while (!work.empty()) {
+    const std::uint32_t index = work.back();
+    work.pop_back();
+    decode(index, true);
+    const MicroOp& op = program.ops[index];
+    if (op.row == nullptr || refusals.size() > 32) continue;
+    const std::string_view mnemonic = op.row->mnemonic;
+    if (mnemonic == "s_endpgm" || mnemonic == "s_setpc_b64") continue;
+    if (op.unit == Unit::kBranch && mnemonic != "s_swappc_b64") push(op.target, code[index]);
+    if (mnemonic != "s_branch") push(index + 1, code[index]);
+  }
+  // Jumps through registers may land anywhere: decode the rest too, and refuse only what is executed.
+  if (indirect) {
+    for (std::uint32_t i = 0; i < code.size(); ++i)
+      if (!seen[i]) decode(i, false);
+  }
+}
+
+}  // namespace
+
+const VectorTables& vector_tables() {
+#define ZYFA_TABLES(isa)                                                                                 \
+  VectorTables {                                                                                         \
+    #isa, {                                                                                              \
+      isa::float_rows(), isa::half_rows(), isa::double_rows(), isa::integer_rows(), isa::convert_rows(), \
+          isa::compare_rows(), isa::cross_rows(), isa::matrix_rows()                                     \
+    }                                                                                                    \
+  }
+  static const VectorTables chosen = [] {
+    const char* wanted = std::getenv("ZYFA_SIM_ISA");
+    const std::string_view want = wanted ? wanted : "";
+#if defined(__x86_64__)
+    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    if (has_avx512 && want != "avx2" && want != "baseline") return ZYFA_TABLES(avx512);
+    if (has_avx2 && want != "baseline") return ZYFA_TABLES(avx2);
+#endif
+    static_cast<void>(want);
+    return ZYFA_TABLES(baseline);
+  }();
+#undef ZYFA_TABLES
+  return chosen;
+}
+
+Expected<Program> decode_program(std::span<const std::byte> text, std::uint64_t entry, const RegisterFile& registers) {
+  if (entry >= text.size() || entry % 4 != 0)
+    return make_error(
+        ErrorCode::kCorruptData,
+        fmt::format("the kernel's entry 0x{:x} lies outside of the {} bytes of code", entry, text.size()));
+  auto decoded = jit::disassemble(text);
+  if (!decoded) return tl::unexpected(decoded.error());
+  auto at = std::lower_bound(decoded->begin(), decoded->end(), entry,
+                             [](const jit::Decoded& d, std::uint64_t offset) { return d.offset < offset; });
+  if (at == decoded->end() || at->offset != entry) {
+    // Data before the entry made the linear decoder lose step: decode from the entry alone.
+    decoded = jit::disassemble(text.subspan(entry));
+    if (!decoded) return tl::unexpected(decoded.error());
+    for (jit::Decoded& d : *decoded) {
+      d.offset += entry;
+      if (d.branch_target >= 0) d.branch_target += static_cast<std::int64_t>(entry);
+    }
+    at = decoded->begin();
+    if (at == decoded->end()) return make_error(ErrorCode::kCorruptData, "the kernel has no instruction");
+  }
+
+  Program program;
+  program.registers = registers;
+  program.entry_offset = entry;
+  program.entry = static_cast<std::uint32_t>(at - decoded->begin());
+  program.text_bytes = text.size();
+  program.op_at.assign(text.size() / 4 + 1, Program::kNoOp);
+  program.ops.resize(decoded->size());
+  program.text.reserve(decoded->size());
+  for (std::uint32_t i = 0; i < decoded->size(); ++i) {
+    const jit::Decoded& d = (*decoded)[i];
+    if (d.offset % 4 == 0 && d.offset / 4 < program.op_at.size()) program.op_at[d.offset / 4] = i;
+    program.ops[i].run = &unreached;
+    program.ops[i].offset = static_cast<std::uint32_t>(d.offset);
+    program.ops[i].size = d.size;
+    program.text.push_back(d.text);
+  }
+  Scan scan{*decoded, program, {}};
+  scan.walk();
+  if (!scan.refusals.empty()) {
+    const std::string first = scan.refusals.front();
+    return make_error(ErrorCode::kUnsupported, fmt::format("the simulator does not support {}", first),
+                      std::move(scan.refusals));
+  }
+  return program;
+}
+
+std::vector<std::string> known_mnemonics() {
+  std::vector<std::string> names;
+  for_each_row([&](const OpRow& row) { names.emplace_back(row.mnemonic); });
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace zyfa::sim

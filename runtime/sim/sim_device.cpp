@@ -1,0 +1,241 @@
+// SimDevice: allocation, copies, launches over a set of threads (sim_device.h).
+#include "runtime/sim/sim_device.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "runtime/sim/exec/engine.h"
+#include "runtime/sim/loaded_kernel.h"
+
+namespace zyfa::sim {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+void add(SimStatistics& to, const SimStatistics& s) {
+  to.instructions += s.instructions;
+  to.valu += s.valu;
+  to.trans += s.trans;
+  to.mfma += s.mfma;
+  to.salu += s.salu;
+  to.smem += s.smem;
+  to.lds += s.lds;
+  to.vmem += s.vmem;
+  to.branch += s.branch;
+  to.barrier += s.barrier;
+  to.other += s.other;
+  to.mfma_flops += s.mfma_flops;
+  to.waves += s.waves;
+  to.workgroups += s.workgroups;
+}
+
+// Hands workgroups to threads in ascending order. A failure stops the handing out, so every workgroup below the lowest
+// failing one has run: what the lowest reports does not depend on the number of threads.
+class Dispatch {
+ public:
+  Dispatch(const LaunchPlan& plan, unsigned threads) : plan_(plan), threads_(threads) {
+    const auto& g = plan.shape.grid;
+    total_ = static_cast<u64>(g[0]) * g[1] * g[2];
+  }
+  void run();
+
+  SimStatistics statistics;
+  std::map<u64, GroupResult> failures;
+
+ private:
+  void work();
+
+  const LaunchPlan& plan_;
+  unsigned threads_;
+  u64 total_ = 0;
+  std::atomic<u64> next_{0};
+  std::atomic<bool> stop_{false};
+  std::mutex lock_;
+};
+
+void Dispatch::work() {
+  Engine engine(plan_);
+  SimStatistics local;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    const u64 index = next_.fetch_add(1);
+    if (index >= total_) break;
+    const auto& g = plan_.shape.grid;
+    GroupResult result = engine.run(
+        {static_cast<u32>(index % g[0]), static_cast<u32>(index / g[0] % g[1]), static_cast<u32>(index / g[0] / g[1])});
+    add(local, result.statistics);
+    if (!result.failed) continue;
+    stop_.store(true);
+    const std::lock_guard hold(lock_);
+    failures.emplace(index, std::move(result));
+  }
+  const std::lock_guard hold(lock_);
+  add(statistics, local);
+}
+
+void Dispatch::run() {
+  const u64 useful = std::min<u64>(threads_, total_);
+  std::vector<std::thread> helpers;
+  for (u64 i = 1; i < useful; ++i) helpers.emplace_back([this] { work(); });
+  if (total_ != 0) work();
+  for (std::thread& t : helpers) t.join();
+}
+
+class Simulator final : public SimDevice {
+ public:
+  explicit Simulator(const SimOptions& options) : options_(options), memory_(std::make_shared<DeviceMemory>()) {}
+
+  [[nodiscard]] std::string name() const override { return "sim"; }
+  [[nodiscard]] Expected<DeviceAddress> allocate(std::size_t bytes) override;
+  void release(DeviceAddress address) override;
+  [[nodiscard]] Status write(DeviceAddress to, std::span<const std::byte> from) override;
+  [[nodiscard]] Status read(std::span<std::byte> to, DeviceAddress from) override;
+  [[nodiscard]] Expected<std::shared_ptr<LoadedKernel>> load(std::span<const std::byte> object,
+                                                             std::string_view symbol) override;
+  [[nodiscard]] Status launch(const LoadedKernel& kernel, const LaunchShape& shape, std::span<const std::byte> kernargs,
+                              Stream stream) override;
+  [[nodiscard]] Status synchronize(Stream) override { return {}; }
+
+  [[nodiscard]] const SimOptions& options() const override { return options_; }
+  void set_options(const SimOptions& options) override { options_ = options; }
+  [[nodiscard]] SimStatistics last_statistics() const override;
+  [[nodiscard]] std::vector<SimFinding> last_findings() const override;
+
+ private:
+  Status run(const SimKernel& kernel, const LaunchShape& shape, std::span<const std::byte> kernargs);
+  Status finish(Dispatch& dispatch);
+
+  SimOptions options_;
+  std::shared_ptr<DeviceMemory> memory_;
+  mutable std::mutex results_lock_;
+  SimStatistics statistics_;
+  std::vector<SimFinding> findings_;
+};
+
+Expected<DeviceAddress> Simulator::allocate(std::size_t bytes) {
+  const std::unique_lock hold(memory_->lock);
+  const DeviceAddress address = memory_->space.allocate(bytes);
+  if (address == 0)
+    return make_error(ErrorCode::kDeviceError,
+                      fmt::format("no memory for a buffer of {} bytes on the simulated device", bytes));
+  return address;
+}
+
+void Simulator::release(DeviceAddress address) {
+  const std::unique_lock hold(memory_->lock);
+  memory_->space.release(address);
+}
+
+Status Simulator::write(DeviceAddress to, std::span<const std::byte> from) {
+  const std::shared_lock hold(memory_->lock);
+  std::byte* host = memory_->space.find(to, from.size());
+  if (host == nullptr && !from.empty())
+    return make_error(ErrorCode::kInvalidArgument,
+                      fmt::format("writing {} bytes at 0x{:x}: {}", from.size(), to, memory_->space.describe(to)));
+  if (!from.empty()) std::memcpy(host, from.data(), from.size());
+  return {};
+}
+
+Status Simulator::read(std::span<std::byte> to, DeviceAddress from) {
+  const std::shared_lock hold(memory_->lock);
+  const std::byte* host = memory_->space.find(from, to.size());
+  if (host == nullptr && !to.empty())
+    return make_error(ErrorCode::kInvalidArgument,
+                      fmt::format("reading {} bytes at 0x{:x}: {}", to.size(), from, memory_->space.describe(from)));
+  if (!to.empty()) std::memcpy(to.data(), host, to.size());
+  return {};
+}
+
+Expected<std::shared_ptr<LoadedKernel>> Simulator::load(std::span<const std::byte> object, std::string_view symbol) {
+  auto kernel = SimKernel::load(memory_, {object.begin(), object.end()}, symbol);
+  if (!kernel) return tl::unexpected(kernel.error());
+  return std::shared_ptr<LoadedKernel>(std::move(*kernel));
+}
+
+Status Simulator::finish(Dispatch& dispatch) {
+  const std::lock_guard hold(results_lock_);
+  statistics_ = dispatch.statistics;
+  findings_.clear();
+  if (dispatch.failures.empty()) return {};
+  GroupResult& first = dispatch.failures.begin()->second;
+  findings_ = std::move(first.findings);
+  std::vector<std::string> details;
+  for (const SimFinding& f : findings_) details.push_back(to_string(f));
+  return make_error(first.code, first.message, std::move(details));
+}
+
+Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::span<const std::byte> kernargs) {
+  const std::vector<std::byte> segment = kernel.kernarg_segment(shape, kernargs);
+  // The dispatch packet of the HSA queue: only its sizes are ever read.
+  std::array<u32, 16> packet{};
+  packet[1] = shape.block[0] | (shape.block[1] << 16);
+  packet[2] = shape.block[2];
+  for (unsigned i = 0; i < 3; ++i) packet[3 + i] = shape.grid[i] * shape.block[i];
+
+  auto segment_address = allocate(segment.size());
+  if (!segment_address) return tl::unexpected(segment_address.error());
+  auto packet_address = allocate(sizeof(packet));
+  if (!packet_address) return tl::unexpected(packet_address.error());
+  Status status = write(*segment_address, segment);
+  if (status) status = write(*packet_address, std::as_bytes(std::span(packet)));
+  if (status) {
+    const std::shared_lock hold(memory_->lock);
+    auto plan = kernel.plan(shape, segment, *segment_address, *packet_address);
+    if (!plan) {
+      status = tl::unexpected(plan.error());
+    } else {
+      const SimOptions options = options_;
+      plan->max_instructions = options.max_instructions;
+      plan->max_findings = options.max_findings;
+      plan->strict = options.checks == SimChecks::kStrict;
+      Dispatch dispatch(*plan, options.threads);
+      dispatch.run();
+      status = finish(dispatch);
+    }
+  }
+  release(*segment_address);
+  release(*packet_address);
+  return status;
+}
+
+Status Simulator::launch(const LoadedKernel& kernel, const LaunchShape& shape, std::span<const std::byte> kernargs,
+                         Stream) {
+  const auto* mine = dynamic_cast<const SimKernel*>(&kernel);
+  if (mine == nullptr || mine->memory() != memory_.get())
+    return make_error(ErrorCode::kInvalidArgument, "the kernel was loaded on another device");
+  return run(*mine, shape, kernargs);
+}
+
+SimStatistics Simulator::last_statistics() const {
+  const std::lock_guard hold(results_lock_);
+  return statistics_;
+}
+
+std::vector<SimFinding> Simulator::last_findings() const {
+  const std::lock_guard hold(results_lock_);
+  return findings_;
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<SimDevice>> make_sim_device(const SimOptions& options) {
+  if (options.threads == 0) return make_error(ErrorCode::kInvalidArgument, "0 simulator threads; at least 1 is needed");
+  if (options.max_findings == 0)
+    return make_error(ErrorCode::kInvalidArgument, "max_findings is 0; at least 1 is needed");
+  return std::shared_ptr<SimDevice>(std::make_shared<Simulator>(options));
+}
+
+std::string to_string(const SimFinding& f) {
+  std::string text =
+      fmt::format("{} at +0x{:x} `{}`, workgroup ({}, {}, {}), wave {}, lane {}: {}", f.kind, f.offset, f.instruction,
+                  f.workgroup[0], f.workgroup[1], f.workgroup[2], f.wave, f.lane, f.message);
+  if (!f.origin.empty()) text += fmt::format(" [{}]", f.origin);
+  return text;
+}
+
+}  // namespace zyfa::sim
