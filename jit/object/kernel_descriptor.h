@@ -25,7 +25,7 @@ struct KernelDeclaration {
   std::uint32_t workgroup_size = 0;
   bool workgroup_id_x = true, workgroup_id_y = true, workgroup_id_z = true;
   bool fp16_overflow = false;
-  std::vector<KernelArgument> arguments;
+  std::vector<KernelArgument> arguments = {};
 };
 
 }  // namespace zyfa::jit
