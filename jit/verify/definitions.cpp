@@ -2,6 +2,8 @@
 //
 // The kernel's initial state is gfx950-isa.md 5.2. Where s_cbranch_execz jumps over code, that code would have run with
 // no lane active, so its vector definitions count as made: nothing later can see the difference.
+#include <algorithm>
+
 #include "jit/verify/program.h"
 #include "jit/verify/text.h"
 
@@ -17,6 +19,36 @@ bool keeps_destination(const Decoded& d) {
          m.starts_with("v_cvt_pk_fp8") || m.starts_with("v_cvt_pk_bf8") || m.starts_with("v_cvt_sr_") ||
          m.starts_with("v_cvt_scalef32_") || m.find("d16") != std::string_view::npos || m.starts_with("v_fma_mixlo") ||
          m.starts_with("v_fma_mixhi") || m.starts_with("v_ashr_pk_");
+}
+
+// Bit i of a modifier list such as op_sel_hi:[1,0].
+bool list_bit(std::string_view text, std::string_view name, std::size_t i, bool otherwise) {
+  const std::size_t at = text.find(std::string(" ") + std::string(name) + ":[");
+  if (at == std::string_view::npos) return otherwise;
+  const std::size_t digit = at + name.size() + 3 + 2 * i;
+  return digit < text.size() && text[digit] == '1';
+}
+
+// A packed instruction on register pairs reads of each source only the dwords that op_sel (for the low result) and
+// op_sel_hi (for the high one) choose (gfx950-isa.md section 2).
+std::vector<RegSpan> packed_reads(const Decoded& d) {
+  std::vector<RegSpan> reads;
+  const auto operands = operands_of(d.text);
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    const auto source = parse_register(operands[i]);
+    if (!source) continue;
+    const bool low = list_bit(d.text, "op_sel", i - 1, false), high = list_bit(d.text, "op_sel_hi", i - 1, true);
+    if (source->count == 2 && low == high) {
+      reads.push_back({static_cast<std::uint16_t>(source->first + low), 1});
+    } else {
+      reads.push_back(*source);
+    }
+  }
+  return reads;
+}
+
+bool is_packed_pair(std::string_view m) {
+  return m == "v_pk_add_f32" || m == "v_pk_mul_f32" || m == "v_pk_fma_f32" || m == "v_pk_mov_b32";
 }
 
 class DefinitionChecker {
@@ -87,9 +119,20 @@ class DefinitionChecker {
 
   void inspect(const RegSet& must, const RegSet& may, std::uint32_t i) {
     const Node& node = program_.nodes[i];
-    for (RegSpan r : program_.reads(node)) {
-      if (must.all(r)) continue;
-      if (is_kept(node, r)) continue;
+    const auto reads = program_.reads(node);
+    if (std::all_of(reads.begin(), reads.end(), [&](RegSpan r) { return must.all(r); })) return;
+    if (is_packed_pair(node.inst->mnemonic)) {
+      const auto packed = packed_reads(*node.inst);
+      report(must, may, i, packed);
+    } else {
+      report(must, may, i, reads);
+    }
+  }
+
+  void report(const RegSet& must, const RegSet& may, std::uint32_t i, std::span<const RegSpan> reads) {
+    const Node& node = program_.nodes[i];
+    for (RegSpan r : reads) {
+      if (must.all(r) || is_kept(node, r)) continue;
       const RegSpan bad = first_missing(must, r);
       const bool never = !may.any(bad);
       reporter_.at(FindingKind::kUninitialised, *node.inst, i,

@@ -78,6 +78,8 @@ class GraphBuilder {
         reporter_.at(FindingKind::kControlFlow, d, i, "execution reaches bytes that decode to no gfx950 instruction");
         return;
       }
+      if (d.mnemonic.starts_with("s_set_gpr_idx_on") || d.mnemonic.starts_with("v_movrel"))
+        reporter_.note("registers indexed at run time are not followed: " + cite(program_, program_.nodes[i]));
       const Exit exit = exit_of(d);
       if (exit == Exit::kEnd) return;
       if (exit == Exit::kUnknown) {
@@ -183,8 +185,10 @@ class GraphBuilder {
   std::vector<std::uint32_t> work_, block_of_;
 };
 
-// LLVM describes LDS instructions as reading M0; from GFX9 on only these do (gfx950-isa.md 3.3).
+// LLVM describes LDS instructions as reading M0; from GFX9 on only two kinds do (gfx950-isa.md 3.3). s_set_gpr_idx
+// replaces part of M0 and keeps the rest.
 bool reads_m0_in_name_only(const Decoded& inst) {
+  if (inst.mnemonic.starts_with("s_set_gpr_idx")) return true;
   return inst.facts.cls == FactClass::kLds && inst.mnemonic.find("addtid") == std::string::npos &&
          inst.mnemonic.find("gws") == std::string::npos;
 }

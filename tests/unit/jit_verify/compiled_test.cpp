@@ -94,10 +94,10 @@ const Source kSources[] = {
   for (int i = 0; i < n; ++i) {
     f16 s = __builtin_amdgcn_mfma_f32_32x32x16_bf16(a[i * 64 + lane()], b[lane()], (f16)0, 0, 0, 0);
     float t = m;
-    for (int j = 0; j < 16; ++j) t = __builtin_fmaxf(t, s[j]);
+    __attribute__((opencl_unroll_hint(16))) for (int j = 0; j < 16; ++j) t = __builtin_fmaxf(t, s[j]);
     float scale = __builtin_amdgcn_exp2f(m - t);
     b8 p[2];
-    for (int j = 0; j < 16; ++j) { float e = __builtin_amdgcn_exp2f(s[j] - t); l += e; p[j / 8][j % 8] = (__bf16)e; }
+    __attribute__((opencl_unroll_hint(16))) for (int j = 0; j < 16; ++j) { float e = __builtin_amdgcn_exp2f(s[j] - t); l += e; p[j / 8][j % 8] = (__bf16)e; }
     out *= scale; l *= scale; m = t;
     out = __builtin_amdgcn_mfma_f32_32x32x16_bf16(a[i * 64 + lane() + 8], p[0], out, 0, 0, 0);
     out = __builtin_amdgcn_mfma_f32_32x32x16_bf16(a[i * 64 + lane() + 16], p[1], out, 0, 0, 0);
@@ -215,8 +215,13 @@ INSTANTIATE_TEST_SUITE_P(Clang, Compiled,
                            return std::string(std::get<0>(info.param).name) + (std::get<1>(info.param) + 1);
                          });
 
-// Every s_nop and s_waitcnt that clang placed is needed by somebody: turned into a no-op, most must be missed. An s_nop
-// may be generous and a wait may serve a fence, so the count is of kernels where no removal at all is noticed.
+// The object also holds a callable copy of the kernel, and padding.
+bool in_kernel(const CodeObject& object, const Decoded& inst) {
+  const KernelImage& k = object.kernels.front();
+  return inst.offset >= k.entry_offset && inst.offset < k.entry_offset + k.code_bytes;
+}
+
+// A wait that clang placed may serve a fence alone, so not each removal can be noticed, but some in every kernel must.
 TEST(CompiledDamage, RemovedWaitsAreNoticed) {
   for (const Source& source : kSources) {
     const CodeObject object = compile(source, "-O2");
@@ -224,7 +229,7 @@ TEST(CompiledDamage, RemovedWaitsAreNoticed) {
     ASSERT_TRUE(decoded);
     unsigned removed = 0, noticed = 0;
     for (std::size_t i = 0; i < decoded->size(); ++i) {
-      if ((*decoded)[i].facts.cls != FactClass::kWaitcnt) continue;
+      if ((*decoded)[i].facts.cls != FactClass::kWaitcnt || !in_kernel(object, (*decoded)[i])) continue;
       std::vector<Decoded> damaged = *decoded;
       damaged[i].facts.waitcnt = 0xffff;
       const VerifyReport r = verify_kernel(object, object.kernels.front(), damaged);
@@ -237,22 +242,23 @@ TEST(CompiledDamage, RemovedWaitsAreNoticed) {
 }
 
 TEST(CompiledDamage, RemovedNopsAreNoticed) {
-  unsigned removed = 0, noticed = 0;
+  unsigned removed = 0;
   for (const Source& source : kSources) {
     if (std::string_view(source.name).find("Mfma") == std::string_view::npos) continue;
     const CodeObject object = compile(source, "-O2");
     const auto decoded = disassemble(object.text);
     ASSERT_TRUE(decoded);
     for (std::size_t i = 0; i < decoded->size(); ++i) {
-      if ((*decoded)[i].mnemonic != "s_nop") continue;
+      if ((*decoded)[i].mnemonic != "s_nop" || !in_kernel(object, (*decoded)[i])) continue;
       std::vector<Decoded> damaged = *decoded;
       damaged[i].facts.nop_states = 0;
       ++removed;
-      noticed += !of_kind(verify_kernel(object, object.kernels.front(), damaged), FindingKind::kWaitStates).empty();
+      const bool seen =
+          !of_kind(verify_kernel(object, object.kernels.front(), damaged), FindingKind::kWaitStates).empty();
+      EXPECT_TRUE(seen) << source.name << ": " << (*decoded)[i - 1].text << " | s_nop | " << (*decoded)[i + 1].text;
     }
   }
   EXPECT_GT(removed, 5u);
-  EXPECT_EQ(noticed, removed);
 }
 
 }  // namespace

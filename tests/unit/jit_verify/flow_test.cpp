@@ -115,6 +115,15 @@ TEST(Uninitialised, PartialWritesKeepWhatTheyFind) {
   expect_one(verify_text("v_cvt_pk_fp8_f32 v3, v3, v0\ns_endpgm\n"), FindingKind::kUninitialised, "reads v3");
 }
 
+TEST(Uninitialised, PackedInstructionsReadOnlyTheChosenDwords) {
+  const std::string both = "v_mov_b32 v2, 0\nv_mov_b32 v3, 0\nv_mov_b32 v4, 0\n";
+  expect_clean(verify_text(both + "v_pk_add_f32 v[6:7], v[2:3], v[4:5] op_sel_hi:[1,0]\ns_endpgm\n"));
+  expect_one(verify_text(both + "v_pk_add_f32 v[6:7], v[2:3], v[4:5]\ns_endpgm\n"), FindingKind::kUninitialised,
+             "reads v5 (of v[4:5])");
+  expect_one(verify_text(both + "v_pk_add_f32 v[6:7], v[2:3], v[4:5] op_sel:[0,1]\ns_endpgm\n"),
+             FindingKind::kUninitialised, "reads v5");
+}
+
 TEST(Alignment, OddTuple) {
   // llvm-mc refuses odd tuples, so the register fields are set by hand: vdst of a dwordx2 load is bits 63:56.
   std::vector<std::byte> code = machine_code(defines_everything() + "global_load_dwordx2 v[2:3], v[70:71], off\n" +
