@@ -85,6 +85,7 @@ inline std::string read_text(const std::string& path) {
 }
 
 inline void write_text(const std::string& path, std::string_view bytes) {
+  std::filesystem::remove(path);  // truncating a file in place makes ext4 flush it
   std::ofstream(path, std::ios::binary | std::ios::trunc)
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   std::filesystem::permissions(path, std::filesystem::perms(0600));
