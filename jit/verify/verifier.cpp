@@ -61,8 +61,8 @@ void Reporter::name_kernel(Finding& finding) const {
 }
 
 void Reporter::finish(VerifyReport& report) {
-  std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
-    return std::tie(a.offset, a.kind) < std::tie(b.offset, b.kind);
+  std::sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
+    return std::tie(a.offset, a.kind, a.message) < std::tie(b.offset, b.kind, b.message);
   });
   if (dropped_ != 0)
     notes_.push_back(std::to_string(dropped_) + " further findings of kernel " + kernel_.name +
