@@ -129,10 +129,15 @@ class Analysis {
       if (listing_.regs.at(id).pinned < 0) continue;
       for (std::uint32_t r = 0; r < listing_.regs.at(id).count; ++r) defined_in_[0].set(base_[id] + r);
     }
+    reachable_.assign(cfg_.blocks.size(), 0);
+    if (!cfg_.blocks.empty()) reachable_[0] = 1;
     for (bool changed = true; changed;) {
       changed = false;
       for (std::uint32_t b = 0; b < cfg_.blocks.size(); ++b) {
+        if (reachable_[b] == 0) continue;
         for (const std::uint32_t s : cfg_.blocks[b].successors) {
+          changed |= reachable_[s] == 0;
+          reachable_[s] = 1;
           changed |= defined_in_[s].merge(defined_in_[b]);
           changed |= defined_in_[s].merge(gen[b]);
         }
@@ -174,7 +179,7 @@ class Analysis {
       each_access(i, [&](const Access& a) {
         if (!a.use) return;
         for (std::uint32_t r = a.first; r < a.first + a.count; ++r) {
-          if (!defined.test(r) && status) status = undefined(i, a, r);
+          if (!defined.test(r) && reachable_[b] != 0 && status) status = undefined(i, a, r);
         }
       });
       if (!status) return status;
@@ -319,7 +324,7 @@ class Analysis {
   std::vector<Access> accesses_;
   std::vector<std::uint32_t> starts_;  // by instruction: its first access
   std::vector<BitSet> defined_in_, live_out_;
-  std::vector<std::uint8_t> exec_partial_in_;
+  std::vector<std::uint8_t> reachable_, exec_partial_in_;
   std::vector<std::uint8_t> live_;
   std::vector<std::uint32_t> live_count_, open_end_;
   Liveness out_;
