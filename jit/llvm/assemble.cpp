@@ -93,7 +93,13 @@ bool same_text(std::string_view listed, const Decoded& decoded) {
   const std::size_t end = std::min(listed.find(' '), listed.size());
   const std::string_view mnemonic = listed.substr(0, end);
   if (mnemonic != decoded.mnemonic && mnemonic != without_suffix(decoded.mnemonic)) return false;
-  return same_operands(listed.substr(end), std::string_view(decoded.text).substr(decoded.mnemonic.size()));
+  std::string_view operands = std::string_view(decoded.text).substr(decoded.mnemonic.size());
+  // LLVM prints the default of this instruction, since it differs from that of other VOP3P ones (gfx950-isa.md 1.3).
+  constexpr std::string_view kScaleDefault = " op_sel_hi:[0,0,0]";
+  const bool drops_default = mnemonic.starts_with("v_mfma_scale_") && operands.ends_with(kScaleDefault) &&
+                             listed.find("op_sel_hi") == std::string_view::npos;
+  if (drops_default) operands.remove_suffix(kScaleDefault.size());
+  return same_operands(listed.substr(end), operands);
 }
 
 const Label* branch_label(const Instruction& instruction) {

@@ -72,6 +72,12 @@ bool is_matrix(FactClass cls) {
          cls == FactClass::kSmfmac;
 }
 
+// LLVM decodes LDS instructions to the GFX8 forms, which need M0 as a size limit; since GFX9 only these read it
+// (gfx950-isa.md 3.3).
+bool lds_reads_m0(std::string_view mnemonic) {
+  return contains(mnemonic, "_addtid_") || mnemonic.starts_with("ds_gws_") || mnemonic.starts_with("ds_ordered_");
+}
+
 // A DPP move with every row and bank enabled and bound_ctrl set writes all active lanes: its tied "old" value is
 // unread.
 bool dpp_writes_all_lanes(std::string_view text) {
@@ -145,6 +151,7 @@ void FactTable::add_implicit(const llvm::MCInst& inst, std::string_view mnemonic
     const RegRange range = registers_[reg];
     // Every vector instruction reads EXEC, and most read MODE, which is defined at launch: said once in facts.h.
     const bool understood = range == special_range(Special::kExec) || range == special_range(Special::kMode);
+    if (facts.cls == FactClass::kLds && range == special_range(Special::kM0) && !lds_reads_m0(mnemonic)) continue;
     if (scalar ? facts.cls != FactClass::kOther || range == special_range(Special::kM0) : !understood) {
       add(facts.reads, range);
     }
