@@ -18,6 +18,8 @@ Expected<CacheStatistics> cache_statistics(const CacheOptions& options) {
                          .builds = stats.builds,
                          .build_failures = stats.build_failures,
                          .rejected = stats.rejected,
+                         .discarded = stats.discarded,
+                         .lock_timeouts = stats.lock_timeouts,
                          .published = stats.published,
                          .publish_failures = stats.publish_failures,
                          .build_ms = milliseconds(stats.build_time),

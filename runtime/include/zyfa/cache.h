@@ -32,7 +32,9 @@ struct CacheStatistics {
   std::uint64_t memory_hits = 0, disk_hits = 0;
   std::uint64_t joined = 0;  // waited for another thread's build or read
   std::uint64_t misses = 0, builds = 0, build_failures = 0;
-  std::uint64_t rejected = 0;  // entries that failed a check and were set aside
+  std::uint64_t rejected = 0;       // entries that failed a check and were set aside
+  std::uint64_t discarded = 0;      // sound entries that a device refused to load
+  std::uint64_t lock_timeouts = 0;  // waits for another process's build that were given up
   std::uint64_t published = 0, publish_failures = 0;
   double build_ms = 0, publish_ms = 0;                          // sums
   std::vector<std::pair<std::string, std::uint64_t>> by_layer;  // directory, disk hits; in the order they are asked

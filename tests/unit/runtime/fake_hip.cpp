@@ -17,7 +17,11 @@ struct Module {
   Function function;
 };
 
-int result_of(const char* call) { return state.failing_call == call ? state.failing_error : 0; }
+int result_of(const char* call) {
+  if (state.failing_call != call || state.failures_left == 0) return 0;
+  --state.failures_left;
+  return state.failing_error;
+}
 
 }  // namespace
 

@@ -22,9 +22,10 @@ struct State {
   std::string architecture = "gfx950:sramecc+:xnack-";
   std::string known_function;  // empty: every name is found
   int current_device = 0;
-  // Entry point -> error it gives.
+  // The entry point that fails, with which error, and how often before it works.
   std::string failing_call;
   int failing_error = 0;
+  int failures_left = 1 << 30;
 
   std::vector<int> set_devices;
   std::vector<Launch> launches;
