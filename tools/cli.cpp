@@ -23,6 +23,26 @@ int exit_code(ErrorCode code) {
   }
 }
 
+// Breaks a description at blanks; CLI11 prints it as it comes.
+std::string wrapped(const std::string& text, std::size_t width) {
+  std::string result;
+  std::size_t line = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (line != 0 && line + 1 + end - at > width) {
+      result += '\n';
+      line = 0;
+    } else if (line != 0) {
+      result += ' ';
+      ++line;
+    }
+    result.append(text, at, end - at);
+    line += end - at;
+    at = end + 1;
+  }
+  return result;
+}
+
 SimOptions simulator_options(const DeviceOptions& options) {
   SimOptions result;
   result.checks = options.strict ? SimChecks::kStrict : SimChecks::kPlain;
@@ -31,6 +51,20 @@ SimOptions simulator_options(const DeviceOptions& options) {
 }
 
 }  // namespace
+
+std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
+  return wrapped(CLI::Formatter::make_option_desc(option), kHelpColumns - get_column_width());
+}
+
+std::string HelpFormatter::make_description(const CLI::App* app) const {
+  return wrapped(app->get_description(), kHelpColumns) + "\n";
+}
+
+// The first sentence is enough in the list.
+std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
+  const std::string purpose = command->get_description();
+  return fmt::format("  {:<10} {}\n", command->get_name(), purpose.substr(0, purpose.find(". ")));
+}
 
 int report(const Error& error, OutputForm form) { return report(error, form, {}); }
 

@@ -37,6 +37,17 @@ enum class OutputForm { kText, kJson };
 using Work = std::function<int()>;
 using Chosen = Work;
 
+// Help in at most 120 columns.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override;
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_subcommand(const CLI::App* command) const override;
+
+ private:
+  static constexpr std::size_t kHelpColumns = 118;
+};
+
 // "zyfa-jit: error: ..." and the details to stderr; with kJson also an object {"error": {...}} to stdout. Returns the
 // exit code that belongs to the error.
 int report(const Error& error, OutputForm form);

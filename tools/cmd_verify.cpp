@@ -69,8 +69,8 @@ void add_verify(CLI::App& app, Chosen& chosen) {
   const auto options = std::make_shared<Options>();
   CLI::App* command =
       add_command(app, "verify",
-                  "Checks a gfx950 code object without running it: wait states, waits on memory results, register and "
-                  "LDS budget, tuple alignment, control flow, descriptor against metadata.",
+                  "Checks a gfx950 code object without running it. Covers wait states, waits on memory results, "
+                  "register and LDS budget, tuple alignment, control flow, descriptor against metadata.",
                   "  zyfa-jit verify kernel.hsaco\n"
                   "  zyfa-jit dump --problem bf16,d=128,causal --save k.hsaco && zyfa-jit verify k.hsaco --json",
                   options->form);

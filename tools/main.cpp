@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <memory>
 
 #include "tools/commands.h"
 #include "zyfa/inspect.h"
@@ -11,7 +12,7 @@ namespace zyfa::tools {
 namespace {
 
 constexpr const char* kPurpose =
-    "Compiles, inspects and runs attention kernels for AMD MI355X (gfx950). No GPU is needed: kernels run on a\n"
+    "Compiles, inspects and runs attention kernels for AMD MI355X (gfx950). No GPU is needed: kernels run on a "
     "functional simulator, which checks results and says nothing about a GPU's speed.";
 
 constexpr const char* kFooter =
@@ -32,6 +33,7 @@ std::string version_text() {
 int parse_and_run(int argc, char** argv) {
   CLI::App app(kPurpose, "zyfa-jit");
   Chosen chosen;
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.footer(kFooter);
   app.set_version_flag("--version", version_text, "Versions of zyfa, of its generator and of LLVM");

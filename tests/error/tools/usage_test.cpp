@@ -1,0 +1,130 @@
+// Wrong usage of every subcommand: a sentence on stderr that starts with "zyfa-jit: error:", nothing on stdout, and the
+// documented exit code.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/correctness/tools/command.h"
+
+namespace zyfa::tools {
+namespace {
+
+using namespace testing_support;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+void expect_error(const Result& result, int code, const std::string& part) {
+  EXPECT_EQ(result.exit_code, code) << result.out;
+  EXPECT_THAT(result.err, StartsWith("zyfa-jit: error: "));
+  EXPECT_THAT(result.err, HasSubstr(part));
+  EXPECT_EQ(result.out, "");
+}
+
+TEST(Usage, NoOrUnknownCommand) {
+  const Session session;
+  expect_error(session.zyfa_jit({}), 1, "subcommand is required\nTry: zyfa-jit --help\n");
+  expect_error(session.zyfa_jit({"fly"}), 1, "Try: zyfa-jit --help\n");
+}
+
+TEST(Usage, MissingAndWrongOptions) {
+  const Session session;
+  expect_error(session.zyfa_jit({"run"}), 1, "--inputs is required\nTry: zyfa-jit run --help");
+  expect_error(session.zyfa_jit({"run", "--inputs", "x", "--mask", "diagonal"}), 1, "diagonal not in {");
+  expect_error(session.zyfa_jit({"run", "--inputs", "x", "--device", "gpu"}), 1, "gpu not in {");
+  expect_error(session.zyfa_jit({"run", "--inputs", "x", "--repeat", "0"}), 1, "--repeat");
+  expect_error(session.zyfa_jit({"run", "--inputs", "x", "--wat"}), 1, "--wat");
+  expect_error(session.zyfa_jit({"prewarm"}), 1, "--shapes is required");
+  expect_error(session.zyfa_jit({"prewarm", "--shapes", "x", "-j", "many"}), 1, "many");
+  expect_error(session.zyfa_jit({"explain"}), 1, "--problem is required");
+  expect_error(session.zyfa_jit({"simulate"}), 1, "JOB is required");
+  expect_error(session.zyfa_jit({"verify"}), 1, "FILE is required");
+  expect_error(session.zyfa_jit({"dump"}), 1, "exactly one of KEY, --problem and --object");
+  expect_error(session.zyfa_jit({"dump", "abcd", "--problem", "bf16,d=128"}), 1, "exactly one of");
+}
+
+TEST(Usage, Problems) {
+  const Session session;
+  expect_error(session.zyfa_jit({"explain", "--problem", "bf17,d=128"}), 1, "'bf17'");
+  expect_error(session.zyfa_jit({"dump", "--problem", "bf16"}), 1, "head dim is missing");
+  const Result refused = session.zyfa_jit({"dump", "--problem", "fp16,d=96"});
+  expect_error(refused, 2, "no kernel for the problem fp16,d=96,full");
+  EXPECT_THAT(refused.err, HasSubstr("\n  dtype fp16 is not supported"));
+  EXPECT_THAT(refused.err, HasSubstr("\n  head_dim_qk 96 is not supported"));
+}
+
+TEST(Usage, Schedules) {
+  const Session session;
+  expect_error(session.zyfa_jit({"dump", "--problem", "bf16,d=128", "--placement", "fastest"}), 1,
+               "no schedule is named 'fastest'; give one of pingpong, naive");
+  expect_error(session.zyfa_jit({"dump", "--problem", "bf16,d=128", "--placement", "@" + (session / "gone").string()}),
+               1, "gone: cannot open");
+  put_file(session / "bad", "name=x;loop={");
+  expect_error(session.zyfa_jit({"dump", "--problem", "bf16,d=128", "--placement", "@" + (session / "bad").string()}),
+               1, "");
+}
+
+TEST(Usage, Keys) {
+  const Session session;
+  expect_error(session.zyfa_jit({"dump", "xyz"}), 1, "'xyz' is no key");
+  expect_error(session.zyfa_jit({"dump", "0123abcd"}), 1, "starts with '0123abcd'");
+}
+
+TEST(Usage, FilesThatAreNotThere) {
+  const Session session;
+  const std::string gone = session / "gone";
+  expect_error(session.zyfa_jit({"run", "--inputs", gone}), 1, "gone: cannot open: No such file or directory");
+  expect_error(session.zyfa_jit({"prewarm", "--shapes", gone}), 1, "gone: cannot open");
+  expect_error(session.zyfa_jit({"simulate", gone}), 1, "gone: cannot open");
+  expect_error(session.zyfa_jit({"verify", gone}), 1, "gone: cannot open");
+  expect_error(session.zyfa_jit({"dump", "--object", gone}), 1, "gone: cannot open");
+}
+
+TEST(Usage, JsonErrorsNameTheirCode) {
+  const Session session;
+  const Result result = session.zyfa_jit({"explain", "--problem", "nonsense", "--json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.json()["error"]["code"], "invalid-argument");
+  EXPECT_THAT(result.err, StartsWith("zyfa-jit: error: "));
+}
+
+TEST(Usage, ObjectsThatAreNone) {
+  const Session session;
+  put_file(session / "o", "not an ELF file, but long enough to look at for a while, one would think");
+  expect_error(session.zyfa_jit({"verify", session / "o"}), 1, (session / "o").string() + ": ");
+  expect_error(session.zyfa_jit({"dump", "--object", session / "o"}), 1, "");
+  expect_error(session.zyfa_jit({"dump", "--object", session / "o", "--schedule"}), 1,
+               "--schedule and --registers are known of zyfa's own kernels only");
+}
+
+TEST(Usage, NoGpuIsATypedError) {
+  Session session;
+  session.environment["LD_LIBRARY_PATH"] = "/nonexistent";
+  const Result result = session.zyfa_jit({"run", "--inputs", kSample, "--device", "hip", "--json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.json()["error"]["code"], "device-unavailable") << result.err;
+  expect_error(session.zyfa_jit({"run", "--inputs", kSample, "--device", "hip", "--strict"}), 1,
+               "--strict needs the simulator");
+}
+
+TEST(Usage, PrewarmOfNothingFails) {
+  const Session session;
+  put_file(session / "empty", "# no problem\n");
+  expect_error(session.zyfa_jit({"prewarm", "--shapes", session / "empty"}), 1, "lists no problem");
+  // All refused: two failures are counted, each with its line.
+  put_file(session / "refused", "fp8e4m3,d=128\nbf16,d=96,causal\n");
+  const Result result = session.zyfa_jit({"prewarm", "--shapes", session / "refused", "-j", "1"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("refused:1: no kernel for the problem fp8e4m3,d=128,full"));
+  EXPECT_THAT(result.err, HasSubstr("refused:2: no kernel for the problem bf16,d=96,causal"));
+  EXPECT_THAT(result.out, HasSubstr("2 problems: 0 built, 0 read from the cache, 2 failed"));
+}
+
+TEST(Usage, RequireModeNamesThePrewarmLine) {
+  Session session;
+  session.environment["ZYFA_CACHE"] = "require";
+  const Result result = session.zyfa_jit({"run", "--inputs", kSample});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("zyfa-jit prewarm --shapes"));
+}
+
+}  // namespace
+}  // namespace zyfa::tools

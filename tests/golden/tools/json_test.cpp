@@ -1,0 +1,76 @@
+// The keys of every JSON answer, in order: programs read them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/correctness/tools/command.h"
+
+namespace zyfa::tools {
+namespace {
+
+using namespace testing_support;
+using testing::ElementsAre;
+
+std::vector<std::string> keys(const std::string& text) {
+  const auto object = nlohmann::ordered_json::parse(text, nullptr, false);
+  std::vector<std::string> result;
+  if (object.is_object()) {
+    for (const auto& [key, value] : object.items()) {
+      result.push_back(key);
+    }
+  }
+  return result;
+}
+
+TEST(JsonKeys, Run) {
+  const Session session;
+  put_inputs(session / "in", {32, 1, 128}, {32, 1, 128}, {32, 1, 128});
+  const Result result = session.zyfa_jit({"run", "--inputs", session / "in", "--json"});
+  EXPECT_THAT(keys(result.out),
+              ElementsAre("inputs", "shape", "mask_from", "softmax_scale", "problem", "key", "row", "schedule",
+                          "source", "layer", "llvm", "vgprs", "lds_bytes", "instructions", "compile_ms", "device",
+                          "strict", "launches", "launches_that_differ", "host_seconds", "rms_percent", "max_abs",
+                          "lse_max_abs", "nan_mismatches", "nonzero_in_empty_rows", "limits", "within_tolerance"))
+      << result.err;
+  EXPECT_THAT(keys(result.json()["compile_ms"].dump()),
+              testing::UnorderedElementsAre("total", "lookup", "open", "build", "load"));
+}
+
+TEST(JsonKeys, PrewarmAndList) {
+  const Session session;
+  put_file(session / "s", "bf16,d=128,full\n");
+  Result result = session.zyfa_jit({"prewarm", "--shapes", session / "s", "--json"});
+  EXPECT_THAT(keys(result.out), ElementsAre("problems", "unpublished")) << result.err;
+  result = session.zyfa_jit({"list", "--json"});
+  EXPECT_THAT(keys(result.out), ElementsAre("kernels")) << result.err;
+  const auto list = nlohmann::ordered_json::parse(result.out);
+  EXPECT_THAT(keys(list["kernels"][0].dump()),
+              ElementsAre("key", "problem", "schedule", "symbol", "bytes", "generator", "llvm", "layer", "path"));
+}
+
+TEST(JsonKeys, DumpExplainVerify) {
+  const Session session;
+  Result result = session.zyfa_jit({"dump", "--problem", "bf16,d=128", "--json", "--schedule", "--registers",
+                                    "--metadata", "--asm", "--isa", "--save", session / "k.hsaco"});
+  EXPECT_THAT(keys(result.out), ElementsAre("key", "problem", "symbol", "object_bytes", "schedule", "registers",
+                                            "metadata", "asm", "isa"))
+      << result.err;
+  result = session.zyfa_jit({"verify", session / "k.hsaco", "--json"});
+  EXPECT_THAT(keys(result.out), ElementsAre("file", "target", "kernels", "instructions", "findings")) << result.err;
+  result = session.zyfa_jit({"explain", "--problem", "bf16,d=128", "--json"});
+  EXPECT_THAT(keys(result.out),
+              ElementsAre("problem", "supported", "row", "schedule", "key", "key_fields", "cached", "path"))
+      << result.err;
+  result = session.zyfa_jit({"explain", "--problem", "bf16,d=64", "--json"});
+  EXPECT_THAT(keys(result.out), ElementsAre("problem", "supported", "reasons"));
+}
+
+TEST(JsonKeys, Errors) {
+  const Session session;
+  const Result result = session.zyfa_jit({"verify", session / "gone", "--json"});
+  EXPECT_THAT(keys(result.out), ElementsAre("error"));
+  EXPECT_THAT(keys(nlohmann::ordered_json::parse(result.out)["error"].dump()),
+              ElementsAre("code", "message", "details"));
+}
+
+}  // namespace
+}  // namespace zyfa::tools
