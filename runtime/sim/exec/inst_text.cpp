@@ -116,6 +116,9 @@ TextOperand parse_operand(std::string_view s) {
       out.neg = !out.neg;
       s = trim(s.substr(4, s.size() - 5));
       again = true;
+    } else if (s.size() > 5 && s.starts_with("lit(") && s.back() == ')') {
+      s = trim(s.substr(4, s.size() - 5));
+      again = true;
     } else if (s.size() > 5 && s.starts_with("abs(") && s.back() == ')') {
       out.abs = true;
       s = trim(s.substr(4, s.size() - 5));

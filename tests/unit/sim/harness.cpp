@@ -127,7 +127,8 @@ Status run(SimDevice& device, std::span<const std::byte> object, std::string_vie
 std::vector<std::array<std::uint32_t, 64>> run_vector(std::string_view code,
                                                       const std::vector<std::array<std::uint32_t, 64>>& inputs,
                                                       unsigned outputs, const AsmOptions& options) {
-  std::string body = "s_load_dwordx4 s[4:7], s[0:1], 0\nv_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v1, 2, v0\ns_waitcnt lgkmcnt(0)\n";
+  std::string body =
+      "s_load_dwordx4 s[4:7], s[0:1], 0\nv_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v1, 2, v0\ns_waitcnt lgkmcnt(0)\n";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     body += fmt::format("global_load_dword v{}, v1, s[4:5]\nv_add_u32 v1, 0x100, v1\n", 10 + i);
   }

@@ -21,13 +21,13 @@ namespace zyfa::sim_test {
 using Bytes = std::vector<std::byte>;
 
 struct AsmOptions {
-  unsigned vgprs = 128;         // arch VGPRs; AGPRs follow
+  unsigned vgprs = 128;  // arch VGPRs; AGPRs follow
   unsigned agprs = 0;
   unsigned lds = 0;
   unsigned kernarg = 64;
   unsigned workgroup = 64;
   bool fp16_overflow = false;
-  unsigned denorm32 = 0;        // 0 flush, 3 keep
+  unsigned denorm32 = 0;  // 0 flush, 3 keep
   unsigned round32 = 0;
   bool dx10_clamp = false, ieee = false;
 };

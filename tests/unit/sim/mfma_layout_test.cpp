@@ -1,5 +1,5 @@
-// MFMA operand and result layouts, exhaustively: every (lane, register, byte) of A and B and every (lane, register) of D
-// against tables written out here from gfx950-isa.md 1.1, not from the simulator.
+// MFMA operand and result layouts, exhaustively: every (lane, register, byte) of A and B and every (lane, register) of
+// D against tables written out here from gfx950-isa.md 1.1, not from the simulator.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +19,8 @@ struct Slot {
 
 struct Shape {
   const char* mnemonic;
-  int dim, k, bits;     // bits of an element of A and B
-  std::uint32_t one;    // element code of 1.0
+  int dim, k, bits;   // bits of an element of A and B
+  std::uint32_t one;  // element code of 1.0
   Slot (*slot)(int lane, int item);
 };
 
@@ -92,15 +92,17 @@ class Products {
       name.resize(space);
     }
     // s8 counts products; v1 is the input offset, v2 the output offset.
-    std::string body = "s_load_dwordx4 s[4:7], s[0:1], 0\ns_load_dword s8, s[0:1], 16\nv_and_b32 v0, 0x3ff, v0\n"
-                       "v_lshlrev_b32 v1, 2, v0\nv_mov_b32 v2, v1\ns_waitcnt lgkmcnt(0)\nloop:\n";
+    std::string body =
+        "s_load_dwordx4 s[4:7], s[0:1], 0\ns_load_dword s8, s[0:1], 16\nv_and_b32 v0, 0x3ff, v0\n"
+        "v_lshlrev_b32 v1, 2, v0\nv_mov_b32 v2, v1\ns_waitcnt lgkmcnt(0)\nloop:\n";
     for (int i = 0; i < 2 * n; ++i) {
       const int reg = i < n ? 16 + i : 32 + (i - n);
       body += fmt::format("global_load_dword v{}, v1, s[4:5]\nv_add_u32 v1, 0x100, v1\n", reg);
     }
     body += fmt::format("s_waitcnt vmcnt(0)\n{} v[48:{}], v[16:{}], v[32:{}], 0{}\ns_nop 15\ns_nop 15\n", name, 47 + d,
                         15 + n, 31 + n, fields);
-    for (int i = 0; i < d; ++i) body += fmt::format("global_store_dword v2, v{}, s[6:7]\nv_add_u32 v2, 0x100, v2\n", 48 + i);
+    for (int i = 0; i < d; ++i)
+      body += fmt::format("global_store_dword v2, v{}, s[6:7]\nv_add_u32 v2, 0x100, v2\n", 48 + i);
     body += "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 loop\n";
     std::vector<std::uint32_t> in;
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -126,7 +128,8 @@ class Products {
 class MfmaLayout : public testing::TestWithParam<Shape> {};
 
 // One 1.0 in A (each lane, each item) against B of all ones in one k: D must be 1 in the row of that A element, in all
-// columns, exactly when the k agree. Each k of B is tried by a B whose k is marked with distinct powers of two per k bit.
+// columns, exactly when the k agree. Each k of B is tried by a B whose k is marked with distinct powers of two per k
+// bit.
 TEST_P(MfmaLayout, EverySlotOfAAndB) {
   const Shape& s = GetParam();
   const bool integer = std::string_view(s.mnemonic).starts_with("v_mfma_i32");
