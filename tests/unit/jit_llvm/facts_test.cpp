@@ -203,6 +203,19 @@ TEST(Facts, MatrixPasses) {
       {"v_mfma_i32_32x32x32_i8 v[0:15], v[16:19], v[20:23], v[0:15]", 8},
       {"v_mfma_i32_16x16x64_i8 v[0:3], v[16:19], v[20:23], v[0:3]", 4},
       {"v_smfmac_f32_16x16x128_fp8_fp8 v[0:3], v[16:19], v[24:31], v40", 4},
+      // Not in the reference: resource cycles that llvm-mca 22 reports for gfx950.
+      {"v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], v[0:7]", 16},
+      {"v_mfma_f64_4x4x4_4b_f64 v[0:1], v[8:9], v[10:11], v[0:1]", 4},
+      {"v_mfma_f32_32x32x4_2b_f16 v[0:31], v[32:33], v[34:35], v[0:31]", 16},
+      {"v_mfma_f32_16x16x4_4b_f16 v[0:15], v[32:33], v[34:35], v[0:15]", 8},
+      {"v_mfma_i32_32x32x4_2b_i8 v[0:31], v32, v34, v[0:31]", 16},
+      {"v_mfma_i32_16x16x4_4b_i8 v[0:15], v32, v34, v[0:15]", 8},
+      {"v_mfma_f32_32x32x1_2b_f32 v[0:31], v32, v34, v[0:31]", 16},
+      {"v_mfma_f32_16x16x1_4b_f32 v[0:15], v32, v34, v[0:15]", 8},
+      {"v_mfma_f32_4x4x1_16b_f32 v[0:3], v32, v34, v[0:3]", 2},
+      {"v_smfmac_f32_32x32x32_bf16 v[0:15], v[16:19], v[24:31], v40", 8},
+      {"v_smfmac_f32_16x16x32_f16 v[0:3], v[16:17], v[24:27], v40", 4},
+      {"v_smfmac_i32_32x32x64_i8 v[0:15], v[16:19], v[24:31], v40", 8},
   };
   for (const auto& [text, passes] : rows) EXPECT_EQ(int{decoded_one(text).facts.mfma_passes}, passes) << text;
   EXPECT_EQ(decoded_one("v_add_u32 v1, v2, v3").facts.mfma_passes, 0);
