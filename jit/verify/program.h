@@ -143,7 +143,7 @@ class Reporter {
   void at(FindingKind kind, const Decoded& inst, std::size_t index, std::string message);
   // About the kernel as a whole.
   void about(FindingKind kind, std::string message);
-  void note(std::string text) { notes_.push_back(std::move(text)); }
+  void note(std::string text);
 
   // Findings in order of offset.
   void finish(VerifyReport& report);

@@ -49,6 +49,11 @@ void Reporter::at(FindingKind kind, const Decoded& inst, std::size_t index, std:
   add(std::move(finding));
 }
 
+void Reporter::note(std::string text) {
+  if (object_.kernels.size() > 1) text = "kernel " + kernel_.name + ": " + text;
+  notes_.push_back(std::move(text));
+}
+
 void Reporter::about(FindingKind kind, std::string message) {
   Finding finding{kind, 0, {}, std::move(message), {}};
   name_kernel(finding);

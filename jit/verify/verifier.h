@@ -16,7 +16,7 @@ namespace zyfa::jit {
 enum class FindingKind : std::uint8_t {
   kWaitStates,      // hazard table of gfx950-isa.md section 4
   kMissingWait,     // a memory result used before s_waitcnt on some path
-  kUninitialised,   // a register read that no path defines
+  kUninitialised,   // a register read that no path defines; in objects with a listing also one that some path does not
   kRegisterBudget,  // a register outside the allocation of the descriptor
   kLdsBudget,       // declared LDS over 163840, or descriptor and metadata differ
   kAlignment,       // tuple alignment, C/D or A/B overlap of an MFMA

@@ -153,6 +153,34 @@ const Source kSources[] = {
   }
   y[lane()] = v;
 })"},
+    {"AgreeingBranches", R"(kernel void k(global f4* y, global const f4* x, int n) {
+  f4 t;
+  if (n > 3) t = x[lane()];
+  y[lane() + 7] = x[lane() + 3] * 2.0f;
+  __builtin_amdgcn_s_barrier();
+  if (n > 3) y[lane()] = t;
+})"},
+    {"BreaksOutOfLoops", R"(kernel void k(global int* y, global const int* x, int n) {
+  int i = lane(), r = 0;
+  while (1) {
+    int v = x[i + r];
+    if (v == 0) break;
+    if (v < 0) { if (x[-v] == i) break; r += 1; continue; }
+    r += v;
+    for (int k = 0; k < v; ++k) { if (x[k] == r) goto out; r += x[k + n]; }
+  }
+  y[i] = r;
+  return;
+out:
+  y[i] = -r;
+})"},
+    {"WideIntegersAndDoubles", R"(kernel void k(global long* y, global const long* x, global double* d, long n) {
+  int i = lane();
+  double s = 0;
+  for (int j = 0; j < n; ++j) s = __builtin_fma(d[i + j], s, 1.0 / d[j]);
+  d[i] = s;
+  y[i] = x[i] / (n | 1) + x[i + 1] % (n | 3) + (x[i] * n >> 7);
+})"},
     {"TwoMatrixShapes", R"(kernel void k(global f16* c, global f4* d, global const i8* a, global const b8* b) {
   f16 big = __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a[lane()], a[lane() + 64], (f16)1.0f, 0, 0, 0, 0, 0, 0);
   big = __builtin_amdgcn_mfma_f32_32x32x16_bf16(b[lane()], b[lane() + 64], big, 0, 0, 0);
