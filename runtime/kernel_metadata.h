@@ -15,7 +15,7 @@ struct KernelMetadata {
   schedules::KernelInfo info;
   std::string llvm_version;
   std::string assembler;  // back end that made the object: "llvm-mc"
-  std::string register_map, schedule_chart;
+  std::string register_map = {}, schedule_chart = {};
 };
 
 [[nodiscard]] std::string encode(const KernelMetadata& metadata);
