@@ -38,7 +38,7 @@ struct Diagnostic {
 // One decoded machine instruction.
 struct Decoded {
   std::uint64_t offset = 0;  // from the start of the given bytes
-  std::uint8_t size = 0;     // 4, 8, 12 or 16; 0 never
+  std::uint8_t size = 0;     // 4, 8, 12 or 16; 1 to 3 only for an invalid fragment at the very end
   bool valid = false;        // false: bytes that decode to nothing (text = ".long 0x...")
   std::string mnemonic;      // as printed, e.g. "v_add_u32_e32"
   std::string text;          // whole instruction as LLVM prints it, single spaces, branch targets as printed by MC

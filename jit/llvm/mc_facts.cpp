@@ -149,7 +149,8 @@ void FactTable::add_implicit(const llvm::MCInst& inst, std::string_view mnemonic
   for (const llvm::MCPhysReg reg : desc.implicit_defs()) add(facts.writes, registers_[reg]);
   for (const llvm::MCPhysReg reg : desc.implicit_uses()) {
     const RegRange range = registers_[reg];
-    // Every vector instruction reads EXEC, and most read MODE, which is defined at launch: said once in facts.h.
+    // Every vector instruction reads EXEC (facts.h leaves it out); most read MODE, which is defined at launch and whose
+    // changes need no wait (gfx950-isa.md 4.4).
     const bool understood = range == special_range(Special::kExec) || range == special_range(Special::kMode);
     if (facts.cls == FactClass::kLds && range == special_range(Special::kM0) && !lds_reads_m0(mnemonic)) continue;
     if (scalar ? facts.cls != FactClass::kOther || range == special_range(Special::kM0) : !understood) {
