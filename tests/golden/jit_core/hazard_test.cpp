@@ -13,7 +13,7 @@
 #include "jit/isa/hazards.h"
 #include "jit/isa/op_info.h"
 #include "jit/passes/passes.h"
-#include "tool.h"
+#include "tests/golden/jit_core/tool.h"
 
 namespace zyfa::jit {
 namespace {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "jit/isa/op_info.h"
-#include "tool.h"
+#include "tests/golden/jit_core/tool.h"
 
 namespace zyfa::jit {
 namespace {
@@ -282,6 +282,9 @@ TEST(Print, KnownForms) {
                  {vgpr(0, 16), vgpr(16, 8), vgpr(24, 8), vgpr(0, 16), vgpr(40), vgpr(41)}, m),
             "v_mfma_scale_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[24:31], v[0:15], v40, v41 op_sel:[1,0,0] "
             "op_sel_hi:[0,1,0]");
+  EXPECT_EQ(
+      text(Op::kVMfmaScaleF32_32x32x64F8f6f4, {vgpr(0, 16), vgpr(16, 8), vgpr(24, 8), Imm{0}, vgpr(40), vgpr(41)}),
+      "v_mfma_scale_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[24:31], 0, v40, v41");
   m = {};
   m.op_sel_hi = 6;
   EXPECT_EQ(text(Op::kVPkFmaF32, {vgpr(0, 2), sgpr(2, 2), vgpr(4, 2), FloatImm{1.0f}}, m),

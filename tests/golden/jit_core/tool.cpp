@@ -1,5 +1,5 @@
 // Temporary input file, popen, cleanup.
-#include "tool.h"
+#include "tests/golden/jit_core/tool.h"
 
 #include <unistd.h>
 

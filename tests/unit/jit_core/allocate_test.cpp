@@ -4,7 +4,7 @@
 #include <map>
 #include <random>
 
-#include "builder.h"
+#include "tests/unit/jit_core/builder.h"
 
 namespace zyfa::jit {
 namespace {
@@ -146,6 +146,32 @@ TEST(Allocate, PartialExecWritesDoNotEndALife) {
   };
   EXPECT_EQ(build(false), 1);
   EXPECT_EQ(build(true), 2);
+}
+
+// With XNACK a scalar load may be replayed after part of its result has arrived, so its address stays whole.
+TEST(Allocate, KeepsAScalarLoadOffItsAddress) {
+  Builder b;
+  const Reg base = b.s(2, "base", 4), pointers = b.s(4, "pointers", 4);
+  b(Op::kSLoadDwordx4, {pointers, base, Imm{0}});
+  b(Op::kSMovB64, {vcc(), pointers.sub(0, 2)});
+  const auto map = allocate(b.listing, {});
+  ASSERT_FALSE(map);
+  EXPECT_THAT(map.error().message, testing::HasSubstr("live at the same time"));
+}
+
+// A tuple that the first trip reads undefined is live round the back edge, not before the loop.
+TEST(Allocate, NothingIsLiveBeforeItsFirstDefinition) {
+  Builder b;
+  const Reg before = b.v(1, "before"), late = b.v(1, "late"), n = b.s(1, "n", 0);
+  const Label loop = b.listing.new_label();
+  b(Op::kVMovB32, {before, Imm{1}});
+  b(Op::kDsWriteB32, {before, before});
+  b.place(loop);
+  b(Op::kDsWriteB32, {late, late});
+  b(Op::kVMovB32, {late, n});
+  b(Op::kSCbranchScc1, {loop});
+  b(Op::kSEndpgm, {});
+  EXPECT_EQ(must_allocate(b.listing).vgprs_used, 1);
 }
 
 TEST(Allocate, TriesOtherOrdersBeforeGivingUp) {

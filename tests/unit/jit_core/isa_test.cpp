@@ -1,7 +1,7 @@
 // Registers, the opcode table, facts of instructions and the emitter.
 #include <gmock/gmock.h>
 
-#include "builder.h"
+#include "tests/unit/jit_core/builder.h"
 #include "jit/isa/facts.h"
 
 namespace zyfa::jit {

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "builder.h"
+#include "tests/unit/jit_core/builder.h"
 #include "jit/isa/facts.h"
 #include "jit/isa/hazards.h"
 

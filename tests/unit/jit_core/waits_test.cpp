@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "builder.h"
+#include "tests/unit/jit_core/builder.h"
 
 namespace zyfa::jit {
 namespace {
