@@ -1,4 +1,4 @@
-#include "harness.h"
+#include "tests/correctness/attention/harness.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,8 +1,8 @@
 // Exhaustive sweep of small shapes in strict mode, both shipped placements, against fp64 attention and each other.
 #include <gmock/gmock.h>
 
-#include "harness.h"
 #include "schedules/select/placements.h"
+#include "tests/correctness/attention/harness.h"
 
 namespace zyfa::tests {
 namespace {
@@ -65,16 +65,17 @@ TEST_P(Sweep, AgreesWithFp64AndBetweenPlacements) {
   }
 }
 
+std::string name_of(const testing::TestParamInfo<Sweep::ParamType>& info) {
+  const auto& [mask, heads, length] = info.param;
+  return std::string(mask == Mask::kCausal ? "causal" : "full") + "_h" + std::to_string(heads.query) + "to" +
+         std::to_string(heads.key) + "_sq" + std::to_string(length);
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, Sweep,
                          testing::Combine(testing::Values(Mask::kFull, Mask::kCausal),
                                           testing::Values(Heads{1, 1}, Heads{3, 1}, Heads{8, 2}, Heads{5, 1}),
                                           testing::ValuesIn(kLengths)),
-                         [](const auto& info) {
-                           const auto& [mask, heads, length] = info.param;
-                           return std::string(mask == Mask::kCausal ? "causal" : "full") + "_h" +
-                                  std::to_string(heads.query) + "to" + std::to_string(heads.key) + "_sq" +
-                                  std::to_string(length);
-                         });
+                         name_of);
 
 }  // namespace
 }  // namespace zyfa::tests

@@ -1,4 +1,4 @@
-#include "attention_probe.h"
+#include "tests/correctness/schedules/attention_probe.h"
 
 #include <cmath>
 #include <random>

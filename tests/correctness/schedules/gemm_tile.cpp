@@ -1,4 +1,4 @@
-#include "gemm_tile.h"
+#include "tests/correctness/schedules/gemm_tile.h"
 
 #include <cstddef>
 

@@ -5,7 +5,6 @@
 
 #include <functional>
 
-#include "attention_probe.h"
 #include "jit/isa/op_info.h"
 #include "jit/llvm/assembler.h"
 #include "jit/passes/passes.h"
@@ -14,6 +13,7 @@
 #include "schedules/dsl/build.h"
 #include "schedules/dsl/lower.h"
 #include "schedules/select/placements.h"
+#include "tests/correctness/schedules/attention_probe.h"
 
 namespace zyfa::tests {
 namespace {

@@ -1,4 +1,4 @@
-#include "random_placement.h"
+#include "tests/correctness/schedules/random_placement.h"
 
 #include <algorithm>
 #include <numeric>

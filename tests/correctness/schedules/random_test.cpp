@@ -5,13 +5,13 @@
 #include <cmath>
 #include <set>
 
-#include "attention_probe.h"
-#include "gemm_tile.h"
-#include "random_placement.h"
 #include "schedules/attention/forward.h"
 #include "schedules/compile.h"
 #include "schedules/dsl/lower.h"
 #include "schedules/select/placements.h"
+#include "tests/correctness/schedules/attention_probe.h"
+#include "tests/correctness/schedules/gemm_tile.h"
+#include "tests/correctness/schedules/random_placement.h"
 #include "tests/reference/attention.h"
 
 namespace zyfa::tests {

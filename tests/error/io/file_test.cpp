@@ -1,3 +1,4 @@
+// Reading and writing whole files: what the operating system refuses is named.
 #include "runtime/io/file.h"
 
 #include <gmock/gmock.h>

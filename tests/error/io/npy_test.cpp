@@ -1,3 +1,4 @@
+// npy files that are damaged, of another kind or too large are refused with what is allowed.
 #include "runtime/io/npy.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Memory layer and single flight: one build a key, failures reach every waiter.
 #include "cache/cache.h"
 
 #include <gtest/gtest.h>

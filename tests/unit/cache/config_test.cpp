@@ -1,3 +1,4 @@
+// Where the cache lives and its mode, from options and environment.
 #include "cache/config.h"
 
 #include <gtest/gtest.h>

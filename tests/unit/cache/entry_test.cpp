@@ -1,3 +1,4 @@
+// The entry format against bytes written by hand, and every kind of damage to it.
 #include "cache/entry.h"
 
 #include <gtest/gtest.h>

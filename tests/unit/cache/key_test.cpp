@@ -1,3 +1,4 @@
+// Keys against bytes written by hand; equal fields give equal bytes and no others do.
 #include "cache/key.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Shape files as lines and as JSON.
 #include "runtime/io/shapes.h"
 
 #include <gmock/gmock.h>
