@@ -1,7 +1,7 @@
 // Register allocation: exact live ranges (liveness.h), then first fit of aligned runs, lowest register first.
 //
 // Tuples are placed in order of their first definition. If that leaves no aligned run for one, other orders are tried:
-// the widest first, the longest-lived first, and then, repeatedly, the tuple that did not fit moved to the front.
+// the longest-lived first, the widest first, and then, a few times, the tuple that did not fit moved to the front.
 #include <algorithm>
 #include <array>
 #include <bitset>
@@ -17,7 +17,7 @@ namespace zyfa::jit {
 namespace {
 
 constexpr std::size_t kMaxRegisters = 256;
-constexpr int kMaxRetries = 200;
+constexpr int kMaxRetries = 16;  // more hardly ever help, and each costs a whole placement
 
 std::string_view bank_name(Bank bank) {
   switch (bank) {
@@ -52,7 +52,8 @@ class BankAllocator {
     if (Status s = place_pinned(); !s) return s;
     std::vector<std::uint32_t> order;
     std::optional<std::uint32_t> stuck;
-    for (const auto& sorted : {by_start(), by_width(), by_length()}) {
+    // Widest first is last, so that the retries start from it: it packs tightest when tuples of many widths mix.
+    for (const auto& sorted : {by_start(), by_length(), by_width()}) {
       order = sorted;
       stuck = place(order);
       if (!stuck) break;
