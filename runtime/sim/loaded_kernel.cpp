@@ -134,6 +134,11 @@ void SimKernel::collect_origins() {
   }
 }
 
+const StrictTable& SimKernel::strict_table() const {
+  std::call_once(strict_once_, [this] { strict_table_ = make_strict_table(program_); });
+  return strict_table_;
+}
+
 std::vector<std::byte> SimKernel::kernarg_segment(const LaunchShape& shape, std::span<const std::byte> kernargs) const {
   const u32 declared = std::max(image_.kernarg_bytes, image_.descriptor_kernarg);
   std::vector<std::byte> segment(std::max<std::size_t>(declared, kernargs.size()));

@@ -37,6 +37,8 @@ class SimKernel : public LoadedKernel {
   // Checks the shape and fills everything but the checks; `kernargs` and `packet` are device addresses.
   Expected<LaunchPlan> plan(const LaunchShape& shape, std::span<const std::byte> kernargs,
                             DeviceAddress kernarg_address, DeviceAddress packet_address) const;
+  // Register uses for strict mode, derived at the first strict launch.
+  const StrictTable& strict_table() const;
   // The kernel argument segment: the caller's bytes, then hidden arguments that the metadata asks for.
   std::vector<std::byte> kernarg_segment(const LaunchShape& shape, std::span<const std::byte> kernargs) const;
 
@@ -52,6 +54,8 @@ class SimKernel : public LoadedKernel {
   DeviceAddress base_ = 0;          // of the loaded segments
   std::uint64_t code_address_ = 0;  // device address of the text section
   std::vector<std::string> origins_;
+  mutable std::once_flag strict_once_;
+  mutable StrictTable strict_table_;
 };
 
 }  // namespace zyfa::sim

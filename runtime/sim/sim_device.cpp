@@ -193,6 +193,7 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
       plan->max_instructions = options.max_instructions;
       plan->max_findings = options.max_findings;
       plan->strict = options.checks == SimChecks::kStrict;
+      if (plan->strict) plan->strict_table = &kernel.strict_table();
       Dispatch dispatch(*plan, options.threads);
       dispatch.run();
       status = finish(dispatch);

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cfenv>
 #include <cstring>
+#include <iterator>
+
+#include "runtime/sim/exec/strict.h"
 
 namespace zyfa::sim {
 namespace {
@@ -183,7 +186,10 @@ Engine::Engine(const LaunchPlan& plan) : plan_(plan) {
   lds_.resize(plan.lds_bytes);
   group_.lds = lds_.data();
   group_.lds_bytes = plan.lds_bytes;
+  if (plan.strict) strict_ = std::make_unique<Strict>(plan, *plan.strict_table, group_);
 }
+
+Engine::~Engine() = default;
 
 void Engine::start_wave(u32 index) {
   Wave& w = group_.waves[index];
@@ -224,6 +230,7 @@ void Engine::start(std::array<u32, 3> id) {
   std::fill(group_.scratch.begin(), group_.scratch.end(), std::uint8_t{0xff});
   for (DmaQueue& q : group_.dma) q.head = q.count = 0;
   for (u32 i = 0; i < group_.waves.size(); ++i) start_wave(i);
+  if (strict_) strict_->start();
 }
 
 void Engine::report_fault(GroupResult& result) const {
@@ -244,7 +251,7 @@ void Engine::report_fault(GroupResult& result) const {
   result.findings.push_back(std::move(finding));
 }
 
-template <bool Strict>
+template <bool Watched>
 void Engine::interleave(GroupResult& result) {
   const MicroOp* ops = plan_.program->ops.data();
   const u64 limit = plan_.max_instructions ? plan_.max_instructions : ~0ull;
@@ -261,11 +268,16 @@ void Engine::interleave(GroupResult& result) {
       progressed = true;
       const MicroOp& op = ops[w.pc++];
       count(statistics, op);
+      if constexpr (Watched) strict_->before(w, op);
       w.vm_issued += op.unit == Unit::kVmem;
       if ((w.mode & 3) != 0) [[unlikely]] {
         run_rounded(w, op);
       } else {
         op.run(w, op);
+      }
+      if constexpr (Watched) {
+        strict_->after(w, op);
+        if (strict_->full()) return;
       }
       if (++w.executed >= limit && w.state == WaveState::kRunning) {
         result.failed = true;
@@ -277,6 +289,7 @@ void Engine::interleave(GroupResult& result) {
       if (w.state == WaveState::kRunning) continue;
       if (w.state == WaveState::kFaulted) return report_fault(result);
       if (w.state == WaveState::kEnded) {
+        if constexpr (Watched) strict_->wave_ended(w);
         land_until(w, 0);
         --live;
       } else {
@@ -284,7 +297,8 @@ void Engine::interleave(GroupResult& result) {
       }
     }
     // Ended waves count as arrived; only the number matters, not where the others wait.
-    if (!progressed || waiting == live) {
+    if (waiting != 0 && (!progressed || waiting == live)) {
+      if constexpr (Watched) strict_->barrier();
       for (Wave& w : group_.waves)
         if (w.state == WaveState::kBarrier) w.state = WaveState::kRunning;
     }
@@ -296,7 +310,21 @@ GroupResult Engine::run(std::array<u32, 3> id) {
   GroupResult result;
   result.statistics.workgroups = 1;
   result.statistics.waves = group_.waves.size();
-  interleave<false>(result);
+  if (!strict_) {
+    interleave<false>(result);
+    return result;
+  }
+  interleave<true>(result);
+  std::vector<SimFinding> findings = strict_->take_findings();
+  if (findings.empty()) return result;
+  if (!result.failed) {
+    result.failed = true;
+    result.code = ErrorCode::kStrictFinding;
+    result.message = fmt::format("strict mode: {} finding{}, the first: {}: {}", findings.size(),
+                                 findings.size() == 1 ? "" : "s", findings.front().kind, findings.front().message);
+  }
+  result.findings.insert(result.findings.begin(), std::make_move_iterator(findings.begin()),
+                         std::make_move_iterator(findings.end()));
   return result;
 }
 

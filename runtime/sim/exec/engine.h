@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "runtime/sim/exec/group.h"
 #include "runtime/sim/exec/program.h"
+#include "runtime/sim/exec/strict_table.h"
 #include "zyfa/device.h"
 
 namespace zyfa::sim {
@@ -28,6 +30,7 @@ struct LaunchPlan {
   std::uint64_t max_instructions = 0;
   std::size_t max_findings = 16;
   bool strict = false;
+  const StrictTable* strict_table = nullptr;          // when strict
   const std::vector<std::string>* origins = nullptr;  // by micro-operation; empty strings where unknown
 };
 
@@ -40,22 +43,26 @@ struct GroupResult {
 };
 
 // Storage of a workgroup, reused from one to the next by a simulator thread.
+class Strict;
+
 class Engine {
  public:
   explicit Engine(const LaunchPlan& plan);
+  ~Engine();
   GroupResult run(std::array<std::uint32_t, 3> id);
 
  private:
   void start(std::array<std::uint32_t, 3> id);
   void start_wave(std::uint32_t index);
   // Round-robin by instruction until all waves have ended, one faults or the limit is reached.
-  template <bool Strict>
+  template <bool Watched>
   void interleave(GroupResult& result);
   void report_fault(GroupResult& result) const;
 
   const LaunchPlan& plan_;
   Group group_;
   std::vector<std::uint8_t> lds_;
+  std::unique_ptr<Strict> strict_;
 };
 
 }  // namespace zyfa::sim

@@ -21,9 +21,6 @@ struct LdsDma {
   alignas(16) std::uint8_t data[kLanes][16];
 };
 
-// Watches every instruction of a workgroup in strict mode (strict.h).
-class Observer;
-
 // Direct-to-LDS loads of one wave in flight, oldest first. vmcnt counts to 63, so 64 always suffice.
 struct DmaQueue {
   static constexpr std::uint32_t kSlots = 64;
@@ -54,7 +51,6 @@ struct Group {
   const std::uint32_t* op_at = nullptr;  // micro-operation index by text offset / 4, or ~0
   std::uint64_t text_bytes = 0;
   Fault fault;
-  Observer* observer = nullptr;
 };
 
 // A wave's access outside every buffer, or something else that ends the launch. Keeps the first.

@@ -1,0 +1,127 @@
+// Strict mode: watches every instruction of a workgroup and records what hardware would turn into wrong numbers.
+//
+// Checked: registers with a memory result that was not waited for, wait states of gfx950-isa.md section 4 counted by
+// issue order, registers and LDS bytes that were never written, LDS accesses of two waves without a barrier between,
+// LDS bounds and alignment, EXEC where all lanes are needed, barriers that some waves never reach.
+// Memory results land late: a loaded register keeps its old value until its wave waits for the load.
+// A value that was never written may be copied; it is reported where arithmetic, an address, a branch or a store uses
+// it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/sim/exec/engine.h"
+#include "runtime/sim/exec/strict_lds.h"
+#include "runtime/sim/exec/strict_table.h"
+
+namespace zyfa::sim {
+
+// What the last instructions did to one vector register. Clocks count wait states of the wave; 0 = never.
+struct RowState {
+  std::uint64_t valid = 0;  // lanes written
+  std::uint32_t valu_at = 0, matrix_at = 0, c_read_at = 0, store_at = 0;
+  std::uint32_t last = 0;     // latest of the above
+  std::uint16_t pending = 0;  // 1 + index of the load in flight
+  std::uint16_t tuple_first = 0;
+  std::uint8_t tuple_count = 0, passes = 0, c_passes = 0;
+  bool sgemm = false;
+  IssueClass writer = IssueClass::kOther;
+  bool half_select = false;
+  const OpRow* dot = nullptr;
+};
+struct ScalarState {
+  bool valid = false;
+  std::uint16_t pending = 0;
+  std::uint32_t valu_at = 0;
+};
+
+// A memory instruction in flight.
+struct Pending {
+  const MicroOp* op = nullptr;
+  const StrictOp* strict = nullptr;
+  bool needs_vm = false, needs_lgkm = false;
+  bool scalar = false;
+  std::uint16_t first = 0;
+  std::uint8_t count = 0;            // destination registers
+  std::uint64_t mask = 0;            // lanes that receive data
+  std::uint64_t lane_valid = ~0ull;  // lanes whose data was all written before
+  std::array<VectorReg, 4> data;
+  std::array<std::uint32_t, 16> scalar_data;
+  std::array<std::uint32_t, kLanes> address;  // LDS accesses
+};
+
+class Strict {
+ public:
+  Strict(const LaunchPlan& plan, const StrictTable& table, Group& group);
+
+  void start();
+  void before(Wave& wave, const MicroOp& op);
+  void after(Wave& wave, const MicroOp& op);
+  void wave_ended(Wave& wave);
+  // All waves that still run have arrived.
+  void barrier();
+
+  [[nodiscard]] bool full() const { return findings_.size() >= plan_.max_findings; }
+  [[nodiscard]] std::vector<SimFinding> take_findings() { return std::move(findings_); }
+
+ private:
+  struct WaveState {
+    std::vector<RowState> rows;
+    std::array<ScalarState, kScalars> scalars;
+    std::uint32_t clock = 0;
+    std::uint32_t m0_at = 0, cmpx_at = 0, setreg_at = 0;
+    bool scc_valid = false;
+    std::vector<std::uint16_t> vm, lds, unordered;  // in flight; unordered: SMEM and FLAT on lgkmcnt
+    std::uint16_t issued = 0;                       // 1 + pending entry of the instruction being executed
+  };
+
+  void report(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message);
+  void wait_state(const Wave& wave, const MicroOp& op, unsigned need, unsigned producer_at, std::string what);
+
+  void check_read(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, std::uint64_t lanes);
+  void check_row(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row,
+                 std::uint64_t lanes);
+  void check_scalar(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use);
+  void check_write(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use);
+  void check_exec(Wave& wave, const MicroOp& op, const StrictOp& s);
+  void check_lds(Wave& wave, const MicroOp& op, const StrictOp& s);
+  void check_dma(Wave& wave, const MicroOp& op);
+  void own_reads_in_flight(Wave& wave, const MicroOp& op, const LdsDma& dma);
+  // strict_hazards.cpp
+  void read_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row);
+  void write_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row);
+  void scalar_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use);
+
+  void wait(Wave& wave, unsigned vmcnt, unsigned lgkmcnt);
+  void issue(Wave& wave, const MicroOp& op, const StrictOp& s);
+  void capture(Wave& wave, Pending& p);
+  void land(Wave& wave, std::uint16_t entry);
+  std::uint16_t take_entry();
+  void settle(Wave& wave, const MicroOp& op, const StrictOp& s);
+  void settle_vector(Wave& wave, const MicroOp& op, const StrictOp& s);
+  void settle_scalar(Wave& wave, const MicroOp& op, const RegisterUse& use);
+  void enter_again(Wave& wave, const Pending& p);
+  std::uint64_t source_valid(const Wave& wave, const Operand& operand, unsigned dword) const;
+
+  [[nodiscard]] std::string name(const RegisterUse& use, unsigned row) const;
+  [[nodiscard]] const StrictOp& strict_of(const MicroOp& op) const;
+  [[nodiscard]] const std::string& text_of(const MicroOp& op) const;
+  [[nodiscard]] std::uint64_t offset_of(const MicroOp& op) const;
+
+  const LaunchPlan& plan_;
+  const StrictTable& table_;
+  Group& group_;
+  LdsShadow shadow_;
+  std::vector<WaveState> waves_;
+  std::vector<std::unique_ptr<Pending>> pool_;
+  std::vector<std::uint16_t> free_;
+  std::vector<SimFinding> findings_;
+  std::vector<std::pair<const MicroOp*, const char*>> seen_;  // one finding of a kind per instruction
+};
+
+}  // namespace zyfa::sim

@@ -1,0 +1,58 @@
+// Byte-exact watch over a workgroup's LDS in strict mode: who read and wrote each byte since the last barrier, which
+// bytes a direct-to-LDS load still has to write, and which were never written.
+//
+// Two accesses of different waves to one byte, at least one a write, are a race unless a barrier lies between the end
+// of the first (its counter waited for) and the second: accesses in flight count again after a barrier.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/sim/exec/group.h"
+
+namespace zyfa::sim {
+
+enum class LdsConflict : std::uint8_t {
+  kNone,
+  kReadAfterWrite,  // another wave wrote the byte in this interval
+  kWriteAfterWrite,
+  kWriteAfterRead,
+  kInFlight,  // a direct-to-LDS load of this or another wave has not landed
+};
+
+struct LdsVerdict {
+  LdsConflict conflict = LdsConflict::kNone;
+  std::uint32_t other = 0;  // the other wave, or kMany
+  std::uint32_t byte = 0;   // first byte concerned
+};
+
+class LdsShadow {
+ public:
+  static constexpr std::uint32_t kMany = ~0u;
+
+  void reset(std::uint32_t bytes);
+  // Accesses of [address, address + bytes), which lie inside of LDS.
+  LdsVerdict read(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
+  LdsVerdict write(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
+  LdsVerdict atomic(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
+  // A direct-to-LDS load of `wave` will write / has written these bytes.
+  LdsVerdict begin_dma(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
+  void end_dma(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
+  // All bytes written at least once; `mark_written` after a write has landed.
+  [[nodiscard]] bool written(std::uint32_t address, std::uint32_t bytes) const;
+  void mark_written(std::uint32_t address, std::uint32_t bytes);
+  // All waves have arrived: forgets this interval. Accesses still in flight are entered again by the caller.
+  void barrier();
+
+ private:
+  static constexpr std::uint8_t kDma = 0x80;
+  LdsVerdict check(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes, bool is_write, bool is_atomic) const;
+  void touch(std::uint32_t address, std::uint32_t bytes);
+
+  // Per byte: 0, or wave + 1; kDma is set while a load to it is in flight. Readers: 0xff for several waves.
+  std::vector<std::uint8_t> writer_, reader_, atomic_, valid_;
+  std::uint32_t low_ = ~0u, high_ = 0;  // bytes touched since the barrier
+  bool any_atomic_ = false;
+};
+
+}  // namespace zyfa::sim

@@ -1,0 +1,169 @@
+// Derivation of register uses from decoded micro-operations: see strict_table.h.
+#include "runtime/sim/exec/strict_table.h"
+
+#include <string_view>
+
+#include "runtime/sim/exec/vmem_address.h"
+
+namespace zyfa::sim {
+namespace {
+
+using u8 = std::uint8_t;
+
+IssueClass classify(const MicroOp& op) {
+  switch (op.unit) {
+    case Unit::kTrans:
+      return IssueClass::kTrans;
+    case Unit::kValu:
+      if ((op.flags & kLaneSwap) && (op.flags & kAllLanesNeeded)) return IssueClass::kSwap;
+      if (op.flags & kReadlane) return IssueClass::kReadlane;
+      return op.flags & kDot ? IssueClass::kDot : IssueClass::kValu;
+    case Unit::kMfma:
+      return IssueClass::kMatrix;
+    case Unit::kSalu:
+      return IssueClass::kSalu;
+    case Unit::kSmem:
+      return IssueClass::kSmem;
+    case Unit::kLds:
+      return IssueClass::kLds;
+    case Unit::kVmem:
+      return IssueClass::kVmem;
+    case Unit::kBranch:
+      return IssueClass::kBranch;
+    default:
+      return IssueClass::kOther;
+  }
+}
+
+RegisterUse use_of(const Operand& o, Role role) {
+  RegisterUse use;
+  use.vector = o.kind == OperandKind::kVgpr;
+  use.accumulation = o.agpr;
+  use.role = role;
+  use.first = o.index;
+  use.count = o.count;
+  return use;
+}
+bool is_register(const Operand& o) { return o.kind == OperandKind::kVgpr || o.kind == OperandKind::kSgpr; }
+
+Role source_role(const MicroOp& op, unsigned i) {
+  const Operand& o = op.src[i];
+  if (op.unit == Unit::kMfma) {
+    if (op.flags & kSparse) return Role::kMatrixAB;
+    return i == 2 ? Role::kMatrixC : Role::kMatrixAB;
+  }
+  if (op.unit == Unit::kLds || op.unit == Unit::kVmem) {
+    const bool is_data = (op.flags & (kStore | kAtomic)) && (op.unit == Unit::kLds ? i > 0 : i == data_source(op));
+    if (is_data) return Role::kStored;
+    return Role::kAddress;
+  }
+  if (op.unit == Unit::kSmem) return Role::kAddress;
+  if (op.flags & kSelects) return i == 2 ? Role::kMask : Role::kCopied;
+  if (o.type == 'm') return Role::kCarry;
+  if ((op.flags & kReadlane) && i == 1) return Role::kLaneSelect;
+  if (op.flags & kCopies) return op.dpp && i == 0 ? Role::kDppSource : Role::kCopied;
+  return op.dpp && i == 0 ? Role::kDppSource : Role::kData;
+}
+
+// Packed f32 reads only the dwords that op_sel and op_sel_hi choose.
+void read_packed(StrictOp& s, const MicroOp& op, unsigned i, Role role) {
+  const unsigned lo = (op.op_sel >> i) & 1, hi = (op.op_sel_hi >> i) & 1;
+  RegisterUse use = use_of(op.src[i], role);
+  use.first = static_cast<std::uint16_t>(use.first + (lo < hi ? lo : hi));
+  use.count = lo == hi ? 1 : 2;
+  s.read(use);
+}
+// v_pk_mov_b32 reads one dword of each source.
+bool is_packed_move(const MicroOp& op) { return (op.flags & kPacked) && (op.flags & kCopies); }
+
+void lds_access(StrictOp& s, const MicroOp& op) {
+  const std::string_view name = op.row->mnemonic;
+  if (name.find("permute") != std::string_view::npos || name == "ds_swizzle_b32" || name == "ds_nop") return;
+  s.lds_write = (op.flags & kStore) && !(op.flags & kAtomic);
+  s.lds_atomic = op.flags & kAtomic;
+  const bool two = name.starts_with("ds_read2") || name.starts_with("ds_write2");
+  if (two) {
+    s.lds_chunks = 2;
+    s.lds_bytes = name.ends_with("b64") ? 8 : 4;
+    s.lds_align = s.lds_bytes;
+    s.lds_offset = {op.imm * static_cast<std::int32_t>(op.arg), op.imm2 * static_cast<std::int32_t>(op.arg)};
+    return;
+  }
+  s.lds_chunks = 1;
+  // Sub-dword forms carry flags above the byte count (lds.cpp); the others are 4 to 16 bytes.
+  const u8 low = static_cast<u8>(op.arg & 0xf);
+  s.lds_bytes = op.arg == 16 ? 16 : low;
+  s.lds_align = s.lds_bytes == 12 ? 4 : s.lds_bytes;
+  s.lds_offset = {op.imm, 0};
+}
+
+StrictOp describe(const MicroOp& op) {
+  StrictOp s;
+  s.cls = classify(op);
+  s.all_lanes = op.flags & kIgnoresExec;
+  s.copies = op.flags & kCopies;
+  s.keeps_part = op.flags & kPartialWrite;
+  const bool stochastic = std::string_view(op.row->mnemonic).starts_with("v_cvt_sr_");
+  const u8 high = s.keeps_part ? 0xc : 0x8;
+  s.half_select = stochastic || ((op.flags & kOpSel) && (op.op_sel & high)) || (op.sdwa && op.dst_sel != Sel::kDword);
+  s.reads_scc = op.flags & kReadsScc;
+  s.writes_scc = op.flags & kWritesScc;
+  s.writes_exec = op.flags & kWritesExec;
+  s.reads_m0_for_dma = op.lds && (op.flags & kReadsM0);
+
+  for (unsigned i = 0; i < op.sources; ++i) {
+    const Operand& o = op.src[i];
+    if (!is_register(o)) continue;
+    const Role role = source_role(op, i);
+    if (is_packed_move(op)) {
+      RegisterUse use = use_of(o, role);
+      use.first = static_cast<std::uint16_t>(use.first + ((op.op_sel >> i) & 1));
+      use.count = 1;
+      s.read(use);
+    } else if ((op.flags & kWideAddend) && i == 2) {
+      RegisterUse low = use_of(o, role), high = low;
+      low.count = high.count = 1;
+      high.first = static_cast<std::uint16_t>(high.first + 1);
+      high.role = Role::kCopied;
+      s.read(low);
+      s.read(high);
+    } else if (o.type == 'p' && o.count == 2) {
+      read_packed(s, op, i, role);
+    } else {
+      s.read(use_of(o, role));
+    }
+  }
+  if (op.flags & kTied) s.read(use_of(op.dst, op.unit == Unit::kMfma ? Role::kMatrixC : Role::kData));
+  if (op.flags & kReadsVcc) s.read({false, false, Role::kCarry, kVccLo, 2});
+  if (is_register(op.dst)) s.write(use_of(op.dst, Role::kData));
+  if (is_register(op.dst2)) s.write(use_of(op.dst2, Role::kData));
+  // Both operands of a swap are destinations.
+  if (op.flags & kLaneSwap) {
+    s.read(use_of(op.dst, Role::kCopied));
+    s.reads[0].role = Role::kCopied;
+    s.write(use_of(op.src[0], Role::kData));
+  }
+  if (op.unit == Unit::kMfma) {
+    s.passes = static_cast<u8>(op.arg >> 16);
+    s.sgemm = op.flags & kSgemm;
+  }
+  if (op.unit == Unit::kLds) lds_access(s, op);
+  if (op.unit == Unit::kVmem && (op.flags & kStore) && !(op.flags & kAtomic)) {
+    const Operand& data = op.src[data_source(op)];
+    // A buffer store with an SGPR offset is safe (gfx950-isa.md 4.4).
+    const bool safe = (op.flags & kBuffer) && op.src[op.sources - 1].kind == OperandKind::kSgpr;
+    if (data.count >= 3 && !safe) s.wide_store = data.count;
+  }
+  return s;
+}
+
+}  // namespace
+
+StrictTable make_strict_table(const Program& program) {
+  StrictTable table(program.ops.size());
+  for (std::size_t i = 0; i < table.size(); ++i)
+    if (program.ops[i].row != nullptr) table[i] = describe(program.ops[i]);
+  return table;
+}
+
+}  // namespace zyfa::sim
