@@ -84,7 +84,8 @@ enum RowFlag : std::uint32_t {
   kBuffer = 1u << 25,
   kGlobal = 1u << 26,
   kScratch = 1u << 27,
-  kSelects = 1u << 28,  // v_cndmask: only the selected source matters
+  kSelects = 1u << 28,     // v_cndmask: only the selected source matters
+  kWideAddend = 1u << 29,  // v_mad_u64_u32: the high dword of the addend reaches the high result alone
 };
 
 struct Wave;
