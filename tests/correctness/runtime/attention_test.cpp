@@ -272,12 +272,12 @@ TEST_F(AttentionTest, inspection_finds_what_compile_published) {
 }
 
 // Runs the small program of tests/performance/runtime in an environment; its first line.
-struct Run {
+struct ProgramRun {
   std::string line;
   int status = -1;
 };
-Run run_program(const std::string& environment, const std::string& problem) {
-  Run run;
+ProgramRun run_program(const std::string& environment, const std::string& problem) {
+  ProgramRun run;
   FILE* pipe = popen((environment + " " ZYFA_DISK_HIT " " + problem + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return run;
   char line[512] = {};
@@ -290,11 +290,11 @@ Run run_program(const std::string& environment, const std::string& problem) {
 TEST_F(AttentionTest, a_disk_hit_in_a_fresh_process_never_opens_libzyfa_jit) {
   prewarm(problem_, "a");
   const std::string environment = "ZYFA_JIT_LIBRARY=/nonexistent ZYFA_CACHE_PATH=" + directory("a");
-  const Run hit = run_program(environment, to_string(problem_));
+  const ProgramRun hit = run_program(environment, to_string(problem_));
   EXPECT_EQ(hit.status, 0);
   EXPECT_THAT(hit.line, ::testing::StartsWith("disk "));
   EXPECT_THAT(hit.line, HasSubstr(" mapped=none"));
-  const Run miss = run_program(environment, "bf16,d=128,full");
+  const ProgramRun miss = run_program(environment, "bf16,d=128,full");
   EXPECT_NE(miss.status, 0) << "the kernel is not there, and cannot be built";
   EXPECT_THAT(miss.line, HasSubstr("device-unavailable"));
 }
@@ -302,7 +302,7 @@ TEST_F(AttentionTest, a_disk_hit_in_a_fresh_process_never_opens_libzyfa_jit) {
 // Publishing is in the background, but leaving main() waits for it.
 TEST_F(AttentionTest, a_process_that_builds_and_leaves_has_published) {
   const std::string environment = "ZYFA_CACHE_PATH=" + directory("a");
-  const Run first = run_program(environment, to_string(problem_));
+  const ProgramRun first = run_program(environment, to_string(problem_));
   EXPECT_EQ(first.status, 0);
   EXPECT_THAT(first.line, ::testing::StartsWith("built "));
   EXPECT_THAT(run_program(environment, to_string(problem_)).line, ::testing::StartsWith("disk "));
@@ -316,7 +316,7 @@ TEST_F(AttentionTest, compile_refuses_with_a_code_and_every_reason) {
   const auto illegal = Attention::compile(problem_, {.placement = "name=x;waves=4;loop=pv", .cache = cache("a")});
   ASSERT_FALSE(illegal);
   EXPECT_EQ(illegal.error().code, ErrorCode::kScheduleError);
-  const Run bad_mode = run_program("ZYFA_CACHE=sometimes", to_string(problem_));
+  const ProgramRun bad_mode = run_program("ZYFA_CACHE=sometimes", to_string(problem_));
   EXPECT_NE(bad_mode.status, 0);
   EXPECT_THAT(bad_mode.line, ::testing::AllOf(HasSubstr("invalid-argument"), HasSubstr("sometimes")));
 }
