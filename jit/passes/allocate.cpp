@@ -101,20 +101,22 @@ class BankAllocator {
     }
     return out;
   }
+  // Sorted by `key`, smallest first; equal ones in order of definition, then of creation.
+  template <typename Key>
+  std::vector<std::uint32_t> sorted_by(std::vector<std::uint32_t> ids, Key key) const {
+    std::sort(ids.begin(), ids.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::tuple(key(a), start(a), a) < std::tuple(key(b), start(b), b);
+    });
+    return ids;
+  }
   std::vector<std::uint32_t> by_start() const {
-    auto order = unpinned();
-    std::stable_sort(order.begin(), order.end(), [this](auto a, auto b) { return start(a) < start(b); });
-    return order;
+    return sorted_by(unpinned(), [](std::uint32_t) { return 0; });
   }
   std::vector<std::uint32_t> by_width() const {
-    auto order = by_start();
-    std::stable_sort(order.begin(), order.end(), [this](auto a, auto b) { return tuple(a).count > tuple(b).count; });
-    return order;
+    return sorted_by(unpinned(), [this](std::uint32_t id) { return -tuple(id).count; });
   }
   std::vector<std::uint32_t> by_length() const {
-    auto order = by_start();
-    std::stable_sort(order.begin(), order.end(), [this](auto a, auto b) { return length(a) > length(b); });
-    return order;
+    return sorted_by(unpinned(), [this](std::uint32_t id) { return -static_cast<std::int64_t>(length(id)); });
   }
 
   Status place_pinned() {
@@ -197,7 +199,7 @@ class BankAllocator {
     for (const std::uint32_t id : tuples_) {
       if (intersect(live_.ranges[id], at_peak)) alive.push_back(id);
     }
-    std::stable_sort(alive.begin(), alive.end(), [this](auto a, auto b) { return tuple(a).count > tuple(b).count; });
+    alive = sorted_by(alive, [this](std::uint32_t id) { return -tuple(id).count; });
     std::vector<std::string> details = {"alive at instruction " + std::to_string(peak_.slot / 2) + " `" +
                                         print(listing_.code[peak_.slot / 2], listing_.regs) + "`:"};
     for (const std::uint32_t id : alive) details.push_back(describe(id));
@@ -249,7 +251,7 @@ RegisterMap make_map(const Listing& listing, const Liveness& live, const std::ve
                                                   : map.sgprs_used;
     used = std::max(used, static_cast<std::uint16_t>(physical[id] + t.count));
   }
-  std::stable_sort(map.rows.begin(), map.rows.end(), [](const RegisterMapRow& a, const RegisterMapRow& b) {
+  std::sort(map.rows.begin(), map.rows.end(), [](const RegisterMapRow& a, const RegisterMapRow& b) {
     return std::tuple(a.bank, a.physical, a.first_live) < std::tuple(b.bank, b.physical, b.first_live);
   });
   return map;
