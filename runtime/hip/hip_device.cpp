@@ -43,8 +43,8 @@ class HipKernel final : public LoadedKernel {
   HipKernel(ApiPtr api, int ordinal, hip::HipModule module, std::string symbol)
       : api_(std::move(api)), ordinal_(ordinal), module_(module), symbol_(std::move(symbol)) {}
   ~HipKernel() override {
-    const CurrentDevice current(*api_, ordinal_);
-    if (current.status()) (void)api_->hipModuleUnload(module_);
+    const CurrentDevice current(*api_, ordinal_);  // tried even when it fails: there is nobody to tell
+    (void)api_->hipModuleUnload(module_);
   }
   HipKernel(const HipKernel&) = delete;
   HipKernel& operator=(const HipKernel&) = delete;
@@ -90,7 +90,7 @@ class HipDeviceImpl final : public HipDevice {
 
   void release(DeviceAddress address) override {
     const CurrentDevice current(*api_, ordinal_);
-    if (current.status()) (void)api_->hipFree(reinterpret_cast<void*>(address));
+    (void)api_->hipFree(reinterpret_cast<void*>(address));
   }
 
   Status write(DeviceAddress to, std::span<const std::byte> from) override {
