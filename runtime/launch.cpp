@@ -189,8 +189,8 @@ Status check_lse(const AttentionProblem& problem, const TensorView& q, const Lse
 Expected<float> score_scale_log2(const AttentionProblem& problem, std::optional<float> softmax_scale) {
   const double scale = softmax_scale ? static_cast<double>(*softmax_scale) : 1.0 / std::sqrt(problem.head_dim_qk);
   const float packed = static_cast<float>(scale * kLog2E);
-  if (!(scale > 0) || !std::isfinite(packed)) {
-    return refuse("softmax_scale is " + std::to_string(scale) + "; it must be finite and above 0");
+  if (!std::isfinite(packed)) {
+    return refuse("softmax_scale is " + std::to_string(scale) + "; it must be finite, also when multiplied by log2(e)");
   }
   return packed;
 }

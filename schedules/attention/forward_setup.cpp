@@ -198,6 +198,24 @@ void count_trips(StageWriter& w, const Shape& shape, const Scalars& s) {
   w.op(Op::kSLshrB32, {w.trips(), keys, Imm{6}}, "blocks of 64 keys");
 }
 
+// The loop multiplies row maxima by the scale, which is right for a positive one only: a negative sign moves into Q,
+// exactly, and 0 becomes a scale so small that every probability rounds to 1 while a masked score stays -inf.
+void apply_scale(StageWriter& w, const Scalars& s) {
+  constexpr std::int32_t kTiny = 0x0d800000;  // 2^-100
+  const Reg scale = w.reg("scale");
+  const Reg sign = w.stemp("sign");
+  w.op(Op::kSAshrI32, {sign, s.lengths.sub(3), Imm{31}});
+  w.op(Op::kSAndB32, {sign, sign, Imm{static_cast<std::int32_t>(0x80008000)}}, "both halves of a bf16 pair");
+  w.op(Op::kSAndB32, {scale, s.lengths.sub(3), Imm{0x7fffffff}});
+  w.op(Op::kSMaxI32, {scale, scale, Imm{kTiny}}, "|scale|; positive floats order as integers");
+  for (std::uint32_t step = 0; step < kHeadSteps; ++step) {
+    for (std::uint16_t r = 0; r < 4; ++r) {
+      const Reg pair = w.reg("q", step).sub(r);
+      w.op(Op::kVXorB32, {pair, sign, pair});
+    }
+  }
+}
+
 void clear_state(StageWriter& w) {
   for (std::uint32_t block = 0; block < kHeadBlocks; ++block) {
     for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("out", block).sub(r), Imm{0}});
@@ -246,7 +264,6 @@ void setup(StageWriter& w, const Shape& shape) {
   w.op(Op::kSMovB32, {w.reg("head"), head_id});
   w.op(Op::kSMovB32, {w.reg("batch"), batch_id});
   w.op(Op::kSMovB32, {w.reg("query_length"), s.lengths.sub(0)});
-  w.op(Op::kSMovB32, {w.reg("scale"), s.lengths.sub(3)});
   s.key_head = w.stemp("key_head");
   w.op(Op::kSLshlB32, {s.key_head, w.reg("head"), Imm{1}});
   w.op(Op::kSAddU32, {s.key_head, s.key_head, Imm{1}});
@@ -262,6 +279,7 @@ void setup(StageWriter& w, const Shape& shape) {
   prepare_limits(w, shape, s);
   count_trips(w, shape, s);
   clear_state(w);
+  apply_scale(w, s);
 }
 
 }  // namespace zyfa::schedules::forward

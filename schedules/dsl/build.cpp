@@ -86,10 +86,25 @@ class Builder {
     }
   }
 
-  // One trip: all phases, each closed by its waits and a barrier. A prologue trip leaves out iterations below 0.
+  // Whether any stage of the phase has an iteration to work on in this prologue trip.
+  [[nodiscard]] bool has_work(const Phase& phase, std::int64_t trip) const {
+    for (const PhaseItem& item : phase.items) {
+      for (const Stream& stream : item.streams) {
+        for (const StageRef& ref : stream.stages) {
+          if (trip + ref.lead >= 0) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // One trip: all phases, each closed by its waits and a barrier. A prologue trip leaves out iterations below 0, and
+  // the prologue starts with its first phase that has work.
   void emit_trip(std::int64_t trip, bool prologue) {
     const std::vector<Phase>& loop = plan_.placement.loop;
     for (std::uint32_t phase = 0; phase < loop.size() && status_; ++phase) {
+      started_ = started_ || !prologue || has_work(loop[phase], trip);
+      if (!started_) continue;
       if (!plan_.placement.priorities.empty()) {
         glue("phase", [&](StageWriter& w) {
           w.op(Op::kSSetprio, {jit::Imm{static_cast<std::int32_t>(plan_.placement.priorities[phase])}});
@@ -141,6 +156,7 @@ class Builder {
   jit::Listing listing_;
   TileRegisters tiles_;
   Status status_;
+  bool started_ = false;  // a phase with work has been emitted
 };
 
 }  // namespace

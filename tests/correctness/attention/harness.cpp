@@ -1,6 +1,5 @@
 #include "tests/correctness/attention/harness.h"
 
-#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -47,7 +46,8 @@ struct HostTensor {
   }
 };
 
-void fill_gaussian(HostTensor& tensor, double spread, std::mt19937& random) {
+void fill_gaussian(HostTensor& tensor, double spread, std::uint32_t seed) {
+  std::mt19937 random(seed);
   std::normal_distribution<double> normal(0.0, spread);
   tensor.for_each_row([&](std::uint16_t* row, auto...) {
     for (std::int64_t d = 0; d < kDim; ++d) row[d] = reference::double_to_bf16(normal(random));
@@ -122,15 +122,25 @@ std::string describe(const Case& c) {
 }
 
 Expected<Outcome> run_case(const Case& c, const std::shared_ptr<SimDevice>& device, const std::string& schedule) {
-  std::mt19937 random(c.seed);
   HostTensor q(c.batch, c.query_length, c.heads, c.layout, kNan);
   HostTensor k(c.batch, c.key_length, c.key_heads, c.layout, kNan);
   HostTensor v(c.batch, c.key_length, c.key_heads, c.layout, kNan);
   HostTensor o(c.batch, c.query_length, c.heads, c.layout, kPattern);
   HostLse lse(c);
-  fill_gaussian(q, c.spread, random);
-  fill_gaussian(k, c.spread, random);
-  fill_gaussian(v, 1.0, random);
+  fill_gaussian(q, c.spread, 3 * c.seed);
+  fill_gaussian(k, c.spread, 3 * c.seed + 1);
+  fill_gaussian(v, 1.0, 3 * c.seed + 2);
+  if (c.reuse_batch) {
+    for (HostTensor* tensor : {&q, &k, &v}) {
+      tensor->for_each_row([&](std::uint16_t* row, std::int64_t, std::int64_t s, std::int64_t h) {
+        std::copy_n(tensor->row(0, s, h), kDim, row);
+      });
+    }
+  }
+  if (c.poison.token >= 0) {
+    HostTensor& target = c.poison.operand == Operand::kQuery ? q : c.poison.operand == Operand::kKey ? k : v;
+    target.row(0, c.poison.token, 0)[17] = reference::double_to_bf16(c.poison.value);
+  }
 
   Expected<std::shared_ptr<Attention>> attention =
       Attention::compile({.mask = c.mask, .lse = Lse::kWritten},
@@ -141,13 +151,14 @@ Expected<Outcome> run_case(const Case& c, const std::shared_ptr<SimDevice>& devi
   for (auto* copy : {&dq, &dk, &dv, &dout, &dlse}) {
     if (!*copy) return tl::unexpected(copy->error());
   }
-  const Status launched = (*attention)
-                              ->launch({.q = device_view(q, **dq),
-                                        .k = device_view(k, **dk),
-                                        .v = device_view(v, **dv),
-                                        .out = device_view(o, **dout),
-                                        .lse = {(*dlse)->address(), c.batch, c.heads, c.query_length, lse.batch_stride,
-                                                lse.head_stride, 1}});
+  const Status launched =
+      (*attention)
+          ->launch({.q = device_view(q, **dq),
+                    .k = device_view(k, **dk),
+                    .v = device_view(v, **dv),
+                    .out = device_view(o, **dout),
+                    .lse = {(*dlse)->address(), c.batch, c.heads, c.query_length, lse.batch_stride, lse.head_stride, 1},
+                    .softmax_scale = static_cast<float>(c.softmax_scale)});
   if (!launched) return tl::unexpected(launched.error());
   if (Status s = device->read(std::as_writable_bytes(std::span(o.data)), (*dout)->address()); !s)
     return tl::unexpected(s.error());
@@ -156,7 +167,7 @@ Expected<Outcome> run_case(const Case& c, const std::shared_ptr<SimDevice>& devi
 
   const reference::AttentionCase exact{q.view(), k.view(), v.view(),
                                        c.mask == Mask::kCausal ? reference::Mask::kCausal : reference::Mask::kFull,
-                                       1.0 / std::sqrt(double{kDim})};
+                                       static_cast<double>(static_cast<float>(c.softmax_scale))};
   Expected<reference::AttentionResult> expected = reference::attention(exact, 1);
   if (!expected) return tl::unexpected(expected.error());
 

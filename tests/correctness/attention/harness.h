@@ -17,12 +17,24 @@ namespace zyfa::tests {
 
 enum class Layout { kPacked, kStrided };
 
+enum class Operand { kQuery, kKey, kValue };
+
+// One element of one token of head 0, batch 0 replaced.
+struct Poison {
+  Operand operand = Operand::kQuery;
+  std::int64_t token = -1;  // -1: nothing is replaced
+  double value = 0;
+};
+
 struct Case {
   std::int64_t batch = 1, query_length = 1, key_length = 1, heads = 1, key_heads = 1;
   Mask mask = Mask::kFull;
   Layout layout = Layout::kStrided;
   double spread = 1.0;  // standard deviation of q and k
   std::uint32_t seed = 1;
+  double softmax_scale = 0.08838834764831845;  // 1/sqrt(128)
+  Poison poison = {};
+  bool reuse_batch = false;  // every batch element holds the data of the first
 };
 
 std::string describe(const Case& c);

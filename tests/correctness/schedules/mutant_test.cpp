@@ -40,6 +40,7 @@ const Kernel& original() {
     EXPECT_TRUE(jit::insert_waits(made.listing));
     EXPECT_TRUE(jit::insert_wait_states(made.listing));
     made.declaration = schedules::lower(plan, {.symbol = kSymbol, .kernarg_bytes = 168}).value().declaration;
+    made.declaration.vgprs = 256;  // so that a mutant may name a register that the kernel never writes
     return made;
   }();
   return kernel;
@@ -126,10 +127,26 @@ TEST_F(Mutants, RemovedBarrier) {
                     erase);
 }
 
-// The fragment read lands in the register above: the product then takes one register that nobody wrote for it.
-TEST_F(Mutants, SwappedRegister) {
-  expect_all_caught(positions([](const Instruction& i) { return i.op == Op::kDsReadB128; }),
-                    [](Listing& listing, std::size_t i) { listing.code[i].operands[0] = jit::vgpr(252, 4); });
+// A product takes a fragment from registers that nobody wrote.
+TEST_F(Mutants, SwappedSourceRegister) {
+  expect_all_caught(positions([](const Instruction& i) { return i.op == Op::kVMfmaF32_32x32x16Bf16; }),
+                    [](Listing& listing, std::size_t i) { listing.code[i].operands[1] = jit::vgpr(252, 4); });
+}
+
+// A fragment read lands elsewhere, so that a product takes what the trip before left: every register is defined and
+// waited for, and only the values are wrong. Strict mode cannot see that; the comparison of results does.
+TEST_F(Mutants, SwappedDestinationRegisterChangesTheResult) {
+  const auto clean = probe_.run(jit::assemble(original().listing, original().declaration).value(), kSymbol, 8);
+  ASSERT_TRUE(clean);
+  for (const std::size_t i : positions([](const Instruction& x) { return x.op == Op::kDsReadB128; })) {
+    Listing mutant = original().listing;
+    mutant.code[i].operands[0] = jit::vgpr(252, 4);
+    const auto object = jit::assemble(mutant, original().declaration);
+    ASSERT_TRUE(object);
+    const bool verified = jit::verify_object(jit::read_code_object(*object).value()).value().findings.empty();
+    const auto words = probe_.run(*object, kSymbol, 8);
+    EXPECT_TRUE(!verified || !words || *words != *clean) << jit::print(original().listing.code[i]);
+  }
 }
 
 // An LDS read of the other copy of its tile: one that another wave may be filling.

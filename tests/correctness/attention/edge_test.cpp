@@ -1,0 +1,109 @@
+// What small sweeps do not reach: real activations, NaN and infinity, scales, repeated launches, extreme strides.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "harness.h"
+
+namespace zyfa::tests {
+namespace {
+
+std::shared_ptr<SimDevice> device_with(SimChecks checks, unsigned threads) {
+  const Expected<std::shared_ptr<SimDevice>> device = SimDevice::create({.checks = checks, .threads = threads});
+  EXPECT_TRUE(device) << (device ? "" : to_string(device.error()));
+  return *device;
+}
+
+TEST(AttentionEdges, RepeatedLaunchesAndThreadCountsGiveTheSameBits) {
+  Case c{.batch = 2, .query_length = 333, .key_length = 517, .heads = 4, .key_heads = 2, .mask = Mask::kCausal};
+  const auto first = run_case(c, device_with(SimChecks::kPlain, 1), "");
+  ASSERT_TRUE(first) << to_string(first.error());
+  for (const unsigned threads : {1U, 2U, 2U}) {
+    const auto again = run_case(c, device_with(SimChecks::kPlain, threads), "");
+    ASSERT_TRUE(again);
+    EXPECT_EQ(first->o, again->o);
+    EXPECT_EQ(std::memcmp(first->lse.data(), again->lse.data(), 4 * first->lse.size()), 0);
+  }
+}
+
+// Where the rows lie must not matter: packed and strided views of the same data.
+TEST(AttentionEdges, StridesDoNotChangeBits) {
+  Case c{.batch = 2, .query_length = 200, .key_length = 300, .heads = 2, .key_heads = 1, .mask = Mask::kCausal};
+  const auto device = device_with(SimChecks::kPlain, 2);
+  const auto strided = run_case(c, device, "");
+  c.layout = Layout::kPacked;
+  const auto packed = run_case(c, device, "");
+  ASSERT_TRUE(strided && packed);
+  EXPECT_EQ(strided->o, packed->o);
+}
+
+// A sequence gives the same bits alone and as the first of a batch of three.
+TEST(AttentionEdges, BatchDoesNotChangeBits) {
+  Case alone{.query_length = 150, .key_length = 150, .heads = 1, .key_heads = 1, .mask = Mask::kCausal};
+  alone.reuse_batch = true;
+  Case batch = alone;
+  batch.batch = 3;
+  const auto device = device_with(SimChecks::kPlain, 2);
+  const auto one = run_case(alone, device, "");
+  const auto three = run_case(batch, device, "");
+  ASSERT_TRUE(one && three);
+  for (std::size_t b = 0; b < 3; ++b) {
+    EXPECT_TRUE(
+        std::equal(one->o.begin(), one->o.end(), three->o.begin() + static_cast<std::ptrdiff_t>(b * one->o.size())));
+  }
+}
+
+class Scales : public testing::TestWithParam<double> {};
+
+TEST_P(Scales, AnyFiniteScaleIsRight) {
+  Case c{.query_length = 70, .key_length = 150, .heads = 2, .key_heads = 1, .mask = Mask::kCausal};
+  c.softmax_scale = GetParam();
+  const auto outcome = run_case(c, device_with(SimChecks::kStrict, 2), "");
+  ASSERT_TRUE(outcome) << to_string(outcome.error());
+  EXPECT_LE(outcome->figures.relative_rms_percent, 0.45);
+  EXPECT_EQ(outcome->figures.mismatched_nan, 0);
+  EXPECT_LE(outcome->figures.lse_max_abs, 1e-3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Values, Scales, testing::Values(0.0, -0.0883883, 1.0, 1e-6, -2.5));
+
+// Poisons one element of one input and tells which output rows may, and which must, turn NaN.
+TEST(AttentionEdges, NanInQueryReachesItsRowOnly) {
+  Case c{.query_length = 100, .key_length = 130, .heads = 1, .key_heads = 1, .mask = Mask::kFull};
+  c.poison = {Operand::kQuery, 37, std::numeric_limits<double>::quiet_NaN()};
+  const auto outcome = run_case(c, device_with(SimChecks::kStrict, 2), "");
+  ASSERT_TRUE(outcome) << to_string(outcome.error());
+  EXPECT_EQ(outcome->figures.mismatched_nan, 0) << "row 37 is NaN in O and LSE, all others are not";
+}
+
+TEST(AttentionEdges, NanInKeyReachesTheRowsThatSeeIt) {
+  Case c{.query_length = 100, .key_length = 100, .heads = 1, .key_heads = 1, .mask = Mask::kCausal};
+  c.poison = {Operand::kKey, 70, std::numeric_limits<double>::quiet_NaN()};
+  const auto outcome = run_case(c, device_with(SimChecks::kStrict, 2), "");
+  ASSERT_TRUE(outcome) << to_string(outcome.error());
+  EXPECT_EQ(outcome->figures.mismatched_nan, 0) << "rows 70.. see key 70, rows before it must not";
+}
+
+// V's NaN may reach every row of a block that holds the key in range (DESIGN.md 5), so only rows of other waves' blocks
+// and the rows that surely see it are checked: full attention, every row sees it.
+TEST(AttentionEdges, NanInValueReachesEveryRowThatSeesIt) {
+  Case c{.query_length = 40, .key_length = 70, .heads = 1, .key_heads = 1, .mask = Mask::kFull};
+  c.poison = {Operand::kValue, 69, std::numeric_limits<double>::quiet_NaN()};
+  const auto outcome = run_case(c, device_with(SimChecks::kStrict, 2), "");
+  ASSERT_TRUE(outcome) << to_string(outcome.error());
+  EXPECT_EQ(outcome->figures.mismatched_nan, 0);
+}
+
+TEST(AttentionEdges, LargeScoresStayFinite) {
+  Case c{.query_length = 64, .key_length = 256, .heads = 1, .key_heads = 1, .mask = Mask::kFull};
+  c.spread = 60.0;  // scores of several thousand
+  const auto outcome = run_case(c, device_with(SimChecks::kStrict, 2), "");
+  ASSERT_TRUE(outcome) << to_string(outcome.error());
+  EXPECT_EQ(outcome->figures.mismatched_nan, 0);
+  EXPECT_LE(outcome->figures.relative_rms_percent, 0.45);
+}
+
+}  // namespace
+}  // namespace zyfa::tests
