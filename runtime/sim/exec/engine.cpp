@@ -37,41 +37,19 @@ __attribute__((noinline)) void run_rounded(Wave& w, const MicroOp& op) {
   if (obeys) std::fesetround(FE_TONEAREST);
 }
 
-void count(SimStatistics& s, const MicroOp& op) {
-  ++s.instructions;
-  switch (op.unit) {
-    case Unit::kValu:
-      ++s.valu;
-      break;
-    case Unit::kTrans:
-      ++s.trans;
-      break;
-    case Unit::kMfma:
-      ++s.mfma;
-      s.mfma_flops += op.flops;
-      break;
-    case Unit::kSalu:
-      ++s.salu;
-      break;
-    case Unit::kSmem:
-      ++s.smem;
-      break;
-    case Unit::kLds:
-      ++s.lds;
-      break;
-    case Unit::kVmem:
-      ++s.vmem;
-      break;
-    case Unit::kBranch:
-      ++s.branch;
-      break;
-    case Unit::kBarrier:
-      ++s.barrier;
-      break;
-    case Unit::kOther:
-      ++s.other;
-      break;
-  }
+void fill(SimStatistics& s, const UnitCounts& n) {
+  const auto of = [&](Unit unit) { return n[static_cast<std::size_t>(unit)]; };
+  s.valu = of(Unit::kValu);
+  s.trans = of(Unit::kTrans);
+  s.mfma = of(Unit::kMfma);
+  s.salu = of(Unit::kSalu);
+  s.smem = of(Unit::kSmem);
+  s.lds = of(Unit::kLds);
+  s.vmem = of(Unit::kVmem);
+  s.branch = of(Unit::kBranch);
+  s.barrier = of(Unit::kBarrier);
+  s.other = of(Unit::kOther);
+  for (const u64 x : n) s.instructions += x;
 }
 
 u32 wave_count(const LaunchShape& shape) {
@@ -251,70 +229,78 @@ void Engine::report_fault(GroupResult& result) const {
   result.findings.push_back(std::move(finding));
 }
 
+void Engine::release_barrier() {
+  if (strict_) strict_->barrier();
+  for (Wave& w : group_.waves)
+    if (w.state == WaveState::kBarrier) w.state = WaveState::kRunning;
+}
+
+void Engine::report_limit(GroupResult& result, const Wave& w) const {
+  result.failed = true;
+  result.code = ErrorCode::kDeviceError;
+  result.message = fmt::format("wave {} of workgroup ({}, {}, {}) reached the limit of {} instructions", w.id,
+                               group_.id[0], group_.id[1], group_.id[2], plan_.max_instructions);
+}
+
+template <bool Watched>
+void Engine::step(Wave& w) {
+  const MicroOp& op = plan_.program->ops[w.pc++];
+  ++counts_[static_cast<std::size_t>(op.unit)];
+  flops_ += op.flops;
+  if constexpr (Watched) strict_->before(w, op);
+  w.vm_issued += op.unit == Unit::kVmem;
+  if ((w.mode & 3) != 0) [[unlikely]] {
+    run_rounded(w, op);
+  } else {
+    op.run(w, op);
+  }
+  if constexpr (Watched) strict_->after(w, op);
+  ++w.executed;
+}
+
 template <bool Watched>
 void Engine::interleave(GroupResult& result) {
-  const MicroOp* ops = plan_.program->ops.data();
   const u64 limit = plan_.max_instructions ? plan_.max_instructions : ~0ull;
-  SimStatistics& statistics = result.statistics;
   std::size_t live = group_.waves.size();
   while (live != 0) {
     std::size_t waiting = 0;
-    bool progressed = false;
     for (Wave& w : group_.waves) {
-      if (w.state != WaveState::kRunning) {
-        waiting += w.state == WaveState::kBarrier;
-        continue;
+      if (w.state == WaveState::kRunning) {
+        step<Watched>(w);
+        if (w.state == WaveState::kFaulted) return report_fault(result);
+        if (w.state == WaveState::kEnded) {
+          if constexpr (Watched) strict_->wave_ended(w);
+          land_until(w, 0);
+          --live;
+        } else if (w.executed >= limit) {
+          return report_limit(result, w);
+        }
+        if constexpr (Watched) {
+          if (strict_->full()) return;
+        }
       }
-      progressed = true;
-      const MicroOp& op = ops[w.pc++];
-      count(statistics, op);
-      if constexpr (Watched) strict_->before(w, op);
-      w.vm_issued += op.unit == Unit::kVmem;
-      if ((w.mode & 3) != 0) [[unlikely]] {
-        run_rounded(w, op);
-      } else {
-        op.run(w, op);
-      }
-      if constexpr (Watched) {
-        strict_->after(w, op);
-        if (strict_->full()) return;
-      }
-      if (++w.executed >= limit && w.state == WaveState::kRunning) {
-        result.failed = true;
-        result.code = ErrorCode::kDeviceError;
-        result.message = fmt::format("wave {} of workgroup ({}, {}, {}) reached the limit of {} instructions", w.id,
-                                     group_.id[0], group_.id[1], group_.id[2], limit);
-        return;
-      }
-      if (w.state == WaveState::kRunning) continue;
-      if (w.state == WaveState::kFaulted) return report_fault(result);
-      if (w.state == WaveState::kEnded) {
-        if constexpr (Watched) strict_->wave_ended(w);
-        land_until(w, 0);
-        --live;
-      } else {
-        ++waiting;
-      }
+      waiting += w.state == WaveState::kBarrier;
     }
     // Ended waves count as arrived; only the number matters, not where the others wait.
-    if (waiting != 0 && (!progressed || waiting == live)) {
-      if constexpr (Watched) strict_->barrier();
-      for (Wave& w : group_.waves)
-        if (w.state == WaveState::kBarrier) w.state = WaveState::kRunning;
-    }
+    if (waiting != 0 && waiting == live) release_barrier();
   }
 }
 
 GroupResult Engine::run(std::array<u32, 3> id) {
   start(id);
   GroupResult result;
+  counts_ = {};
+  flops_ = 0;
+  if (strict_) {
+    interleave<true>(result);
+  } else {
+    interleave<false>(result);
+  }
   result.statistics.workgroups = 1;
   result.statistics.waves = group_.waves.size();
-  if (!strict_) {
-    interleave<false>(result);
-    return result;
-  }
-  interleave<true>(result);
+  result.statistics.mfma_flops = flops_;
+  fill(result.statistics, counts_);
+  if (!strict_) return result;
   std::vector<SimFinding> findings = strict_->take_findings();
   if (findings.empty()) return result;
   if (!result.failed) {

@@ -42,6 +42,9 @@ struct GroupResult {
   SimStatistics statistics;
 };
 
+// Instructions by Unit, in its order.
+using UnitCounts = std::array<std::uint64_t, 10>;
+
 // Storage of a workgroup, reused from one to the next by a simulator thread.
 class Strict;
 
@@ -57,11 +60,17 @@ class Engine {
   // Round-robin by instruction until all waves have ended, one faults or the limit is reached.
   template <bool Watched>
   void interleave(GroupResult& result);
+  template <bool Watched>
+  void step(Wave& wave);
+  void release_barrier();
+  void report_limit(GroupResult& result, const Wave& wave) const;
   void report_fault(GroupResult& result) const;
 
   const LaunchPlan& plan_;
   Group group_;
   std::vector<std::uint8_t> lds_;
+  UnitCounts counts_{};
+  std::uint64_t flops_ = 0;
   std::unique_ptr<Strict> strict_;
 };
 

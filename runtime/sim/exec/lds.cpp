@@ -132,38 +132,37 @@ void write2(Wave& w, const MicroOp& op) {
 }
 
 // Transposed reads: inside each group of 16 lanes the loaded bits are a row-major matrix of 16 columns of `Bits`-bit
-// elements; lane j receives column j (gfx950-isa.md 3.4).
+// elements; lane j receives column j, top to bottom (gfx950-isa.md 3.4).
+template <u32 Bits>
+u32 element(const u8* matrix, u32 number) {
+  if constexpr (Bits == 16)
+    return static_cast<u32>(matrix[2 * number]) | (static_cast<u32>(matrix[2 * number + 1]) << 8);
+  if constexpr (Bits == 8) return matrix[number];
+  const u32 bit = number * Bits;
+  const u32 two = static_cast<u32>(matrix[bit / 8]) | (static_cast<u32>(matrix[bit / 8 + 1]) << 8);
+  return (two >> (bit % 8)) & ((1u << Bits) - 1);
+}
 template <u32 Bits>
 void read_transposed(Wave& w, const MicroOp& op) {
-  constexpr u32 kBytes = Bits == 6 ? 12 : 8, kItems = kBytes * 8 / Bits, kElementsPerLane = kItems;
-  alignas(16) u8 loaded[kLanes][16] = {};
+  constexpr u32 kBytes = Bits == 6 ? 12 : 8, kItems = kBytes * 8 / Bits, kDwords = kBytes / 4;
   const u64 exec = w.exec();
   const u32* a = row(w, op.src[0]);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    if (active(exec, l)) load_bytes(*w.group, a[l] + static_cast<u32>(op.imm), kBytes, loaded[l]);
-  }
-  auto element = [&](unsigned lane, u32 index) -> u32 {
-    u32 value = 0;
-    for (u32 b = 0; b < Bits; b += Bits % 8 == 0 ? 8 : Bits % 4 == 0 ? 4 : 2) {
-      const u32 step = Bits % 8 == 0 ? 8 : Bits % 4 == 0 ? 4 : 2, bit = index * Bits + b;
-      value |= ((static_cast<u32>(loaded[lane][bit / 8]) >> (bit % 8)) & ((1u << step) - 1)) << b;
-    }
-    return value;
-  };
-  for (unsigned l = 0; l < kLanes; ++l) {
-    if (!active(exec, l)) continue;
-    u64 out[2] = {};
+  for (unsigned g = 0; g < kLanes; g += 16) {
+    alignas(16) u8 matrix[16 * kBytes + 1] = {};
+    for (unsigned l = 0; l < 16; ++l)
+      if (active(exec, g + l)) load_bytes(*w.group, a[g + l] + static_cast<u32>(op.imm), kBytes, matrix + l * kBytes);
+    u32 out[kDwords + 1][16] = {};
     for (u32 n = 0; n < kItems; ++n) {
-      // Element (row n, column l % 16) is number 16n + l%16 of the group's bit string.
-      const u32 number = 16 * n + (l & 15);
-      const u64 value = element((l & ~15u) + number / kElementsPerLane, number % kElementsPerLane);
-      const u32 bit = n * Bits;
-      out[bit / 64] |= value << (bit % 64);
-      if (bit % 64 + Bits > 64) out[1] |= value >> (64 - bit % 64);
+      const u32 word = n * Bits / 32, shift = n * Bits % 32;
+      for (u32 l = 0; l < 16; ++l) {
+        const u32 value = element<Bits>(matrix, 16 * n + l);
+        out[word][l] |= value << shift;
+        if (shift + Bits > 32) out[word + 1][l] |= value >> (32 - shift);
+      }
     }
-    row(w, op.dst, 0)[l] = static_cast<u32>(out[0]);
-    row(w, op.dst, 1)[l] = static_cast<u32>(out[0] >> 32);
-    if (Bits == 6) row(w, op.dst, 2)[l] = static_cast<u32>(out[1]);
+    for (u32 k = 0; k < kDwords; ++k)
+      for (unsigned l = 0; l < 16; ++l)
+        if (active(exec, g + l)) row(w, op.dst, k)[g + l] = out[k][l];
   }
 }
 

@@ -84,7 +84,7 @@ void Strict::check_row(Wave& wave, const MicroOp& op, const StrictOp& s, const R
                        use.role == Role::kStored ? "stores" : "reads", name(use, row), text_of(load), offset_of(load)));
   }
   if (ws.clock <= r.last + kHorizon) read_hazards(wave, op, s, use, row);
-  if (use.role == Role::kCopied) return;
+  if (use.role == Role::kCopied || r.pending != 0) return;
   u64 needed = lanes;
   if (use.role == Role::kDppSource) {
     needed = 0;

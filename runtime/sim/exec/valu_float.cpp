@@ -84,7 +84,11 @@ void extreme_2(Wave& w, const MicroOp& op) {
   const Out out = open(w, op, to);
   const u32 in = w.f32_in, ieee = w.ieee();
   u32* d = out.p;
-  ZYFA_LANES d[l] = extreme<Max>(flush32(a[l], in), flush32(b[l], in), ieee);
+  if (ieee) {
+    ZYFA_LANES d[l] = extreme<Max>(flush32(a[l], in), flush32(b[l], in), 1);
+  } else {
+    ZYFA_LANES d[l] = number_extreme<Max>(flush32(a[l], in), flush32(b[l], in));
+  }
   close(w, op, out);
 }
 
@@ -116,7 +120,11 @@ void three_f32(Wave& w, const MicroOp& op) {
   const Out out = open(w, op, to);
   const u32 in = w.f32_in, ieee = w.ieee(), dx10 = w.dx10_clamp();
   u32* d = out.p;
-  ZYFA_LANES d[l] = three<K>(flush32(a[l], in), flush32(b[l], in), flush32(c[l], in), ieee, dx10);
+  if (ieee) {
+    ZYFA_LANES d[l] = three<K>(flush32(a[l], in), flush32(b[l], in), flush32(c[l], in), 1, dx10);
+  } else {
+    ZYFA_LANES d[l] = three<K>(flush32(a[l], in), flush32(b[l], in), flush32(c[l], in), 0, dx10);
+  }
   close(w, op, out);
 }
 
