@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "harness.h"
+#include "tests/correctness/attention/harness.h"
 
 namespace zyfa::tests {
 namespace {

@@ -1,8 +1,8 @@
 // Registers, the opcode table, facts of instructions and the emitter.
 #include <gmock/gmock.h>
 
-#include "tests/unit/jit_core/builder.h"
 #include "jit/isa/facts.h"
+#include "tests/unit/jit_core/builder.h"
 
 namespace zyfa::jit {
 namespace {

@@ -5,9 +5,9 @@
 #include <map>
 #include <random>
 
-#include "tests/unit/jit_core/builder.h"
 #include "jit/isa/facts.h"
 #include "jit/isa/hazards.h"
+#include "tests/unit/jit_core/builder.h"
 
 namespace zyfa::jit {
 namespace {
