@@ -1,5 +1,8 @@
 #include "schedules/dsl/lower.h"
 
+#include <algorithm>
+
+#include "jit/isa/op_info.h"
 #include "jit/llvm/assembler.h"
 #include "jit/passes/passes.h"
 #include "jit/verify/verifier.h"
@@ -42,7 +45,9 @@ Expected<LoweredKernel> lower(const Plan& plan, jit::KernelDeclaration request) 
   kernel.declaration.sgprs = registers->sgprs_used;
   kernel.declaration.lds_bytes = plan.lds_bytes;
   kernel.declaration.workgroup_size = 64 * plan.placement.waves;
-  kernel.instructions = static_cast<std::uint32_t>(listing->code.size());
+  kernel.instructions = static_cast<std::uint32_t>(std::count_if(
+      listing->code.begin(), listing->code.end(),
+      [](const jit::Instruction& instruction) { return jit::op_info(instruction.op).unit != jit::Unit::kPseudo; }));
   kernel.register_map = registers->to_text();
   Expected<std::vector<std::byte>> object = jit::assemble(*listing, kernel.declaration);
   if (!object) return tl::unexpected(object.error());
