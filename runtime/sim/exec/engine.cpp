@@ -303,12 +303,11 @@ GroupResult Engine::run(std::array<u32, 3> id) {
   if (!strict_) return result;
   std::vector<SimFinding> findings = strict_->take_findings();
   if (findings.empty()) return result;
-  if (!result.failed) {
-    result.failed = true;
-    result.code = ErrorCode::kStrictFinding;
-    result.message = fmt::format("strict mode: {} finding{}, the first: {}: {}", findings.size(),
-                                 findings.size() == 1 ? "" : "s", findings.front().kind, findings.front().message);
-  }
+  // A fault after a finding is its consequence: the finding names the error.
+  result.failed = true;
+  result.code = ErrorCode::kStrictFinding;
+  result.message = fmt::format("strict mode: {} finding{}, the first: {}: {}", findings.size(),
+                               findings.size() == 1 ? "" : "s", findings.front().kind, findings.front().message);
   result.findings.insert(result.findings.begin(), std::make_move_iterator(findings.begin()),
                          std::make_move_iterator(findings.end()));
   return result;

@@ -1,0 +1,142 @@
+// What the simulator refuses, and how its errors read: memory faults, unknown instructions, bad launches.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/sim/harness.h"
+
+namespace zyfa::sim_test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kLoadArgs[] =
+    "s_load_dwordx4 s[4:7], s[0:1], 0\nv_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v1, 2, v0\ns_waitcnt lgkmcnt(0)\n";
+
+Status run_code(const std::string& code, SimDevice& device, const LaunchShape& shape = {}, unsigned workgroup = 64) {
+  const Buffer<std::uint32_t> in(device, std::vector<std::uint32_t>(64, 1)),
+      out(device, std::vector<std::uint32_t>(64, 1));
+  return run(device, assemble_kernel(kLoadArgs + code, {.workgroup = workgroup}), "k", shape, Args().add(in).add(out));
+}
+
+TEST(MemoryFault, NamesEverything) {
+  for (const SimChecks checks : {SimChecks::kPlain, SimChecks::kStrict}) {
+    const auto device = make_device(checks);
+    // Lane 0 of wave 1 of workgroup (2, 0, 0) is the first beyond the 256 bytes.
+    const Status status =
+        run_code("s_cmp_lg_u32 s2, 2\ns_cbranch_scc1 end\nglobal_load_dword v4, v1, s[4:5]\ns_waitcnt vmcnt(0)\nend:\n",
+                 *device, {.grid = {4, 1, 1}, .block = {128, 1, 1}}, 128);
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().code, ErrorCode::kMemoryFault);
+    EXPECT_THAT(status.error().message, HasSubstr("reads 4 bytes"));
+    EXPECT_THAT(status.error().message, HasSubstr("0 bytes past the end of the buffer"));
+    const auto findings = device->last_findings();
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].kind, "memory-fault");
+    EXPECT_EQ(findings[0].workgroup, (std::array<std::uint32_t, 3>{2, 0, 0}));
+    EXPECT_EQ(findings[0].wave, 1u);
+    EXPECT_EQ(findings[0].lane, 0u);
+    EXPECT_THAT(findings[0].instruction, HasSubstr("global_load_dword v4"));
+    EXPECT_GT(findings[0].offset, 0u);
+    EXPECT_EQ(status.error().details.size(), 1u);
+  }
+}
+
+TEST(MemoryFault, ByteExactAtBothEnds) {
+  const auto device = make_device();
+  EXPECT_TRUE(run_code("global_load_dword v4, v1, s[4:5]\n", *device).has_value());
+  EXPECT_FALSE(run_code("global_load_dword v4, v1, s[4:5] offset:1\n", *device).has_value());
+  EXPECT_FALSE(run_code("global_load_dword v4, v1, s[4:5] offset:-1\n", *device).has_value());
+  EXPECT_FALSE(run_code("global_store_byte v1, v0, s[6:7] offset:4\n", *device).has_value());
+  EXPECT_FALSE(run_code("s_load_dwordx16 s[16:31], s[4:5], 0xc4\n", *device).has_value());
+  EXPECT_TRUE(run_code("s_load_dwordx16 s[16:31], s[4:5], 0xc0\n", *device).has_value());
+}
+
+TEST(MemoryFault, ReleasedBufferIsGone) {
+  const auto device = make_device();
+  const auto address = device->allocate(256).value();
+  device->release(address);
+  const Status status = run(*device, assemble_kernel(std::string(kLoadArgs) + "global_load_dword v4, v1, s[4:5]\n"),
+                            "k", {}, Args().add(address).add(address));
+  EXPECT_EQ(status.error().code, ErrorCode::kMemoryFault);
+  std::vector<std::byte> bytes(4);
+  EXPECT_FALSE(device->read(bytes, address).has_value());
+  EXPECT_FALSE(device->write(address, bytes).has_value());
+}
+
+TEST(MemoryFault, SameReportForAnyNumberOfThreads) {
+  std::string first;
+  for (const unsigned threads : {1u, 2u, 4u}) {
+    const auto device = make_device(SimChecks::kPlain, threads);
+    const Status status =
+        run_code("v_lshl_add_u32 v1, s2, 4, v1\nglobal_load_dword v4, v1, s[4:5]\n", *device, {.grid = {64, 1, 1}});
+    ASSERT_FALSE(status.has_value());
+    if (first.empty()) first = status.error().details.at(0);
+    EXPECT_EQ(status.error().details.at(0), first);
+  }
+}
+
+TEST(Unsupported, IsRefusedBeforeTheFirstInstruction) {
+  const auto device = make_device();
+  const Status status = run_code("v_mov_b32 v4, 0\ns_sendmsg sendmsg(MSG_INTERRUPT)\n", *device);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(status.error().message, HasSubstr("s_sendmsg"));
+  EXPECT_THAT(status.error().message, HasSubstr("+0x"));
+}
+
+TEST(Unsupported, UnreachableInstructionsDoNotMatter) {
+  const auto device = make_device();
+  EXPECT_TRUE(run_code("s_branch end\ns_sendmsg sendmsg(MSG_INTERRUPT)\nend:\n", *device).has_value());
+}
+
+TEST(Unsupported, RegistersOutsideOfTheAllocation) {
+  const auto device = make_device();
+  const Status status = run(*device, assemble_kernel("v_mov_b32 v40, 0\n", {.vgprs = 32}), "k", {}, Args());
+  EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(status.error().message, HasSubstr("v40"));
+}
+
+TEST(Launch, RefusesBadShapesAndForeignKernels) {
+  const auto device = make_device(), other = make_device();
+  const Bytes object = assemble_kernel("");
+  const auto kernel = device->load(object, "k").value();
+  EXPECT_EQ(device->launch(*kernel, {.block = {0, 1, 1}}, {}, nullptr).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(device->launch(*kernel, {.block = {1025, 1, 1}}, {}, nullptr).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(device->launch(*kernel, {.dynamic_lds = 163841}, {}, nullptr).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(other->launch(*kernel, {}, {}, nullptr).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(device->launch(*kernel, {.grid = {0, 1, 1}}, {}, nullptr).has_value());
+}
+
+TEST(Launch, UnknownSymbolListsTheKernels) {
+  const auto device = make_device();
+  const auto loaded = device->load(assemble_kernel(""), "nothing");
+  ASSERT_FALSE(loaded.has_value());
+  EXPECT_EQ(loaded.error().code, ErrorCode::kNotFound);
+  ASSERT_EQ(loaded.error().details.size(), 1u);
+  EXPECT_THAT(loaded.error().details[0], HasSubstr("'k'"));
+}
+
+TEST(Launch, EndlessLoopStopsAtTheLimit) {
+  for (const SimChecks checks : {SimChecks::kPlain, SimChecks::kStrict}) {
+    const auto device = sim::make_sim_device({.checks = checks, .max_instructions = 1000}).value();
+    const Status status = run_code("loop:\ns_branch loop\n", *device);
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().code, ErrorCode::kDeviceError);
+    EXPECT_THAT(status.error().message, HasSubstr("limit of 1000 instructions"));
+  }
+}
+
+TEST(Launch, WavesThatEndDoNotBlockABarrier) {
+  const auto device = make_device();
+  EXPECT_TRUE(run_code("v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 end\ns_barrier\nend:\n",
+                       *device, {.block = {256, 1, 1}}, 256)
+                  .has_value());
+}
+
+TEST(Options, ZeroThreadsOrFindingsAreRefused) {
+  EXPECT_EQ(sim::make_sim_device({.threads = 0}).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(sim::make_sim_device({.max_findings = 0}).error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace zyfa::sim_test
