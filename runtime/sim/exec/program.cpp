@@ -166,7 +166,7 @@ void Scan::walk() {
 
 }  // namespace
 
-const VectorTables& vector_tables() {
+std::vector<VectorTables> runnable_vector_tables() {
 #define ZYFA_TABLES(isa)                                                                                 \
   VectorTables {                                                                                         \
     #isa, {                                                                                              \
@@ -174,20 +174,27 @@ const VectorTables& vector_tables() {
           isa::compare_rows(), isa::cross_rows(), isa::matrix_rows()                                     \
     }                                                                                                    \
   }
-  static const VectorTables chosen = [] {
-    const char* wanted = std::getenv("ZYFA_SIM_ISA");
-    const std::string_view want = wanted ? wanted : "";
+  std::vector<VectorTables> runnable;
 #if defined(__x86_64__)
-    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-    if (has_avx512 && want != "avx2" && want != "baseline") return ZYFA_TABLES(avx512);
-    if (has_avx2 && want != "baseline") return ZYFA_TABLES(avx2);
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  if (has_avx512) runnable.push_back(ZYFA_TABLES(avx512));
+  if (has_avx2) runnable.push_back(ZYFA_TABLES(avx2));
 #endif
-    static_cast<void>(want);
-    return ZYFA_TABLES(baseline);
-  }();
+  runnable.push_back(ZYFA_TABLES(baseline));
 #undef ZYFA_TABLES
+  return runnable;
+}
+
+const VectorTables& vector_tables() {
+  static const VectorTables chosen = [] {
+    const std::vector<VectorTables> runnable = runnable_vector_tables();
+    const char* wanted = std::getenv("ZYFA_SIM_ISA");
+    for (const VectorTables& t : runnable)
+      if (wanted != nullptr && std::string_view(wanted) == t.name) return t;
+    return runnable.front();
+  }();
   return chosen;
 }
 

@@ -1,6 +1,9 @@
 // The instruction tables, by file. Those of namespace ZYFA_SIM_ISA exist once per host instruction set.
 #pragma once
 
+#include <array>
+#include <vector>
+
 #include "runtime/sim/exec/machine.h"
 
 #define ZYFA_SIM_VECTOR_TABLES(isa) \
@@ -27,12 +30,14 @@ RowTable scalar_memory_rows();
 RowTable lds_rows();
 RowTable vector_memory_rows();
 
-// Tables of the widest instruction set this host runs; `name` gets "avx512", "avx2" or "baseline".
+// The vector tables for one host instruction set. Row i of a table is the same instruction in all of them.
 struct VectorTables {
-  const char* name;
-  RowTable tables[8];
+  const char* name;  // "avx512", "avx2" or "baseline"
+  std::array<RowTable, 8> tables;
 };
-// ZYFA_SIM_ISA=baseline|avx2|avx512 in the environment narrows the choice (tests compare the three).
+// Those this host runs, widest first; results are the same bits.
+std::vector<VectorTables> runnable_vector_tables();
+// The widest. ZYFA_SIM_ISA=baseline|avx2|avx512 in the environment chooses another.
 const VectorTables& vector_tables();
 
 }  // namespace zyfa::sim

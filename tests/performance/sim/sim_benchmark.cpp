@@ -1,0 +1,76 @@
+// Speed of the simulator, one thread: GFLOP/s of MFMA-bound loops (the flops the MFMAs execute), lane operations of a
+// VALU loop, bytes of an LDS loop; each plain and strict. Read the medians of --benchmark_repetitions=5.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include "tests/unit/sim/harness.h"
+
+namespace zyfa::sim_test {
+namespace {
+
+// `body` 200 times in each of 8 waves, registers v8..v127 zeroed before.
+void run_loop(benchmark::State& state, const std::string& body, const char* counter, double per_iteration) {
+  const std::string code =
+      "v_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v1, 4, v0\n.set i, 2\n.rept 126\nv_mov_b32 v[i], 0\n.set i, i+1\n.endr\n"
+      "ds_write_b128 v1, v[8:11]\ns_waitcnt lgkmcnt(0)\ns_barrier\ns_movk_i32 s8, 200\nloop:\n" +
+      body + "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 loop\n";
+  const Bytes object = assemble_kernel(code, {.lds = 8192, .workgroup = 512});
+  const auto device = make_device(state.range(0) ? SimChecks::kStrict : SimChecks::kPlain);
+  const auto kernel = device->load(object, "k");
+  if (!kernel) return state.SkipWithError(to_string(kernel.error()).c_str());
+  for (auto _ : state) {
+    const Status status = device->launch(**kernel, {.block = {512, 1, 1}}, {}, nullptr);
+    if (!status) return state.SkipWithError(to_string(status.error()).c_str());
+  }
+  state.counters[counter] = benchmark::Counter(per_iteration * 200 * 8, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void mfma_bf16(benchmark::State& state) {
+  std::string body;
+  for (int i = 0; i < 4; ++i)
+    body +=
+        fmt::format("v_mfma_f32_32x32x16_bf16 v[{0}:{1}], v[8:11], v[12:15], v[{0}:{1}]\n", 16 + 16 * i, 31 + 16 * i);
+  run_loop(state, body, "flops", 4.0 * 2 * 32 * 32 * 16);
+}
+void mfma_fp8(benchmark::State& state) {
+  std::string body;
+  for (int i = 0; i < 4; ++i)
+    body +=
+        fmt::format("v_mfma_f32_32x32x64_f8f6f4 v[{0}:{1}], v[2:9], v[8:15], v[{0}:{1}]\n", 16 + 16 * i, 31 + 16 * i);
+  run_loop(state, body, "flops", 4.0 * 2 * 32 * 32 * 64);
+}
+void mfma_scaled_fp8(benchmark::State& state) {
+  std::string body;
+  for (int i = 0; i < 4; ++i)
+    body += fmt::format("v_mfma_scale_f32_32x32x64_f8f6f4 v[{0}:{1}], v[2:9], v[8:15], v[{0}:{1}], v100, v101\n",
+                        16 + 16 * i, 31 + 16 * i);
+  run_loop(state, body, "flops", 4.0 * 2 * 32 * 32 * 64);
+}
+void valu(benchmark::State& state) {
+  std::string body;
+  for (int i = 0; i < 8; ++i)
+    body +=
+        fmt::format("v_fma_f32 v{0}, v{1}, v{1}, v{0}\nv_max3_f32 v{2}, v{0}, v{1}, v{2}\nv_add_u32 v{3}, v{0}, v{3}\n",
+                    16 + i, 32 + i, 48 + i, 64 + i);
+  run_loop(state, body, "lane_ops", 24.0 * 64);
+}
+void exponential(benchmark::State& state) {
+  std::string body;
+  for (int i = 0; i < 8; ++i) body += fmt::format("v_exp_f32 v{}, v{}\n", 16 + i, 32 + i);
+  run_loop(state, body, "lane_ops", 8.0 * 64);
+}
+void lds_read(benchmark::State& state) {
+  std::string body;
+  for (int i = 0; i < 4; ++i) body += fmt::format("ds_read_b128 v[{}:{}], v1\n", 16 + 4 * i, 19 + 4 * i);
+  run_loop(state, body + "s_waitcnt lgkmcnt(0)\n", "bytes", 4.0 * 1024);
+}
+
+BENCHMARK(mfma_bf16)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(mfma_fp8)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(mfma_scaled_fp8)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(valu)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(exponential)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(lds_read)->ArgName("strict")->Arg(0)->Arg(1);
+
+}  // namespace
+}  // namespace zyfa::sim_test
