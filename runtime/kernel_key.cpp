@@ -11,8 +11,6 @@
 namespace zyfa {
 namespace {
 
-constexpr std::uint64_t kCodeObjectVersion = 6;
-
 template <typename Enum>
 bool take_word(const cache::KeyField& field, std::initializer_list<Enum> values, Enum& to) {
   for (Enum value : values) {

@@ -16,6 +16,7 @@
 namespace zyfa {
 
 inline constexpr std::uint32_t kKeySchema = 1;
+inline constexpr std::uint64_t kCodeObjectVersion = 5;
 inline constexpr std::string_view kTarget = "gfx950:sramecc+:xnack-";
 
 // What a key holds besides the specification. Tests give other values; the library uses this_build().

@@ -48,6 +48,11 @@ Status check_object(std::span<const std::byte> bytes, const KernelMetadata& meta
     return make_error(ErrorCode::kArchMismatch,
                       "the code object is for '" + object->target + "'; expected '" + target + "'");
   }
+  const std::uint32_t version = object->abi_version + 2u;  // ELF ABI version 3 is code object version 5
+  if (version != kCodeObjectVersion) {
+    return make_error(ErrorCode::kArchMismatch, "the code object has version " + std::to_string(version) +
+                                                    "; expected " + std::to_string(kCodeObjectVersion));
+  }
   const schedules::KernelInfo& info = metadata.info;
   const jit::KernelImage* kernel = object->find(info.symbol);
   if (kernel == nullptr || !kernel->has_metadata) {

@@ -70,8 +70,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ObjectCheck, refuses_other_machines) {
   for (const auto& [offset, value, says] : std::initializer_list<std::tuple<std::size_t, int, const char*>>{
-           {18, 62, "62"},       // e_machine: x86-64
-           {48, 0x4c, "0x"}}) {  // e_flags: another processor of the same machine
+           {8, 4, "version 6; expected 5"},  // e_ident[EI_ABIVERSION]
+           {18, 62, "62"},                   // e_machine: x86-64
+           {48, 0x4c, "0x"}}) {              // e_flags: another processor of the same machine
     std::vector<std::byte> object = built().object;
     object[offset] = static_cast<std::byte>(value);
     const Error error = refusal_of(object, built().metadata);
