@@ -285,6 +285,7 @@ void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s) {
         report(wave, op, "lds-misaligned", l,
                fmt::format("LDS address {} of a {}-byte access must be a multiple of {}", address, s.lds_bytes,
                            s.lds_align));
+      if (!s.lds_atomic && !s.lds_write && shadow_.read_quietly(wave.id, address, s.lds_bytes)) continue;
       LdsVerdict verdict;
       if (s.lds_atomic) {
         verdict = shadow_.atomic(wave.id, address, s.lds_bytes);

@@ -43,11 +43,6 @@ void LdsShadow::reset(u32 bytes) {
   any_atomic_ = false;
 }
 
-void LdsShadow::touch(u32 address, u32 bytes) {
-  low_ = std::min(low_, address);
-  high_ = std::max(high_, address + bytes);
-}
-
 LdsVerdict LdsShadow::check(u32 wave, u32 address, u32 bytes, bool is_write, bool is_atomic) const {
   const u8 mine = static_cast<u8>(wave + 1);
   for (u32 i = address; i < address + bytes; ++i) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "runtime/sim/exec/group.h"
@@ -31,6 +32,23 @@ class LdsShadow {
   static constexpr std::uint32_t kMany = ~0u;
 
   void reset(std::uint32_t bytes);
+  // The common case of read(): 8 or 16 bytes, written before, by nobody else since the barrier. False: nothing was
+  // entered, ask read() and written().
+  bool read_quietly(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes) {
+    constexpr std::uint64_t kOnes = 0x0101010101010101ull;
+    if (any_atomic_ || bytes % 8 != 0) return false;
+    const std::uint64_t mine = (wave + 1) * kOnes;
+    for (std::uint32_t at = address; at < address + bytes; at += 8) {
+      std::uint64_t w, v, r;
+      std::memcpy(&w, &writer_[at], 8);
+      std::memcpy(&v, &valid_[at], 8);
+      std::memcpy(&r, &reader_[at], 8);
+      if ((w != 0 && w != mine) || v != kOnes || (r != 0 && r != mine && r != ~0ull)) return false;
+      if (r == 0) std::memcpy(&reader_[at], &mine, 8);
+    }
+    touch(address, bytes);
+    return true;
+  }
   // Accesses of [address, address + bytes), which lie inside of LDS.
   LdsVerdict read(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
   LdsVerdict write(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
@@ -47,7 +65,10 @@ class LdsShadow {
  private:
   static constexpr std::uint8_t kDma = 0x80;
   LdsVerdict check(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes, bool is_write, bool is_atomic) const;
-  void touch(std::uint32_t address, std::uint32_t bytes);
+  void touch(std::uint32_t address, std::uint32_t bytes) {
+    low_ = address < low_ ? address : low_;
+    high_ = address + bytes > high_ ? address + bytes : high_;
+  }
 
   // Per byte: 0, or wave + 1; kDma is set while a load to it is in flight. Readers: 0xff for several waves.
   std::vector<std::uint8_t> writer_, reader_, atomic_, valid_;
