@@ -3,12 +3,14 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #define FAKE_API extern "C" __attribute__((visibility("default")))
 
 namespace {
 
 zyfa::fake_hip::State state;
+std::mutex mutex;  // of state: HIP may be called from any thread
 
 struct Function {
   std::string name;
@@ -42,16 +44,19 @@ FAKE_API const char* hipGetErrorString(int error) {
 }
 
 FAKE_API int hipGetDeviceCount(int* count) {
+  const std::lock_guard lock(mutex);
   *count = state.device_count;
   return result_of("hipGetDeviceCount");
 }
 
 FAKE_API int hipGetDevice(int* device) {
+  const std::lock_guard lock(mutex);
   *device = state.current_device;
   return result_of("hipGetDevice");
 }
 
 FAKE_API int hipSetDevice(int device) {
+  const std::lock_guard lock(mutex);
   if (const int error = result_of("hipSetDevice")) return error;
   state.current_device = device;
   state.set_devices.push_back(device);
@@ -60,6 +65,7 @@ FAKE_API int hipSetDevice(int device) {
 
 // The name field comes first; the architecture lies somewhere behind it, as in hipDeviceProp_t.
 FAKE_API int hipGetDevicePropertiesR0600(void* properties, int) {
+  const std::lock_guard lock(mutex);
   auto* bytes = static_cast<char*>(properties);
   std::strcpy(bytes, "gfx950");
   std::strcpy(bytes + 1000, state.architecture.c_str());
@@ -67,6 +73,7 @@ FAKE_API int hipGetDevicePropertiesR0600(void* properties, int) {
 }
 
 FAKE_API int hipMalloc(void** memory, std::size_t bytes) {
+  const std::lock_guard lock(mutex);
   if (const int error = result_of("hipMalloc")) return error;
   if (bytes == 0) return 1;  // the real one gives a null pointer
   *memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
@@ -75,18 +82,21 @@ FAKE_API int hipMalloc(void** memory, std::size_t bytes) {
 }
 
 FAKE_API int hipFree(void* memory) {
+  const std::lock_guard lock(mutex);
   std::free(memory);
   --state.allocations_alive;
   return 0;
 }
 
 FAKE_API int hipMemcpy(void* to, const void* from, std::size_t bytes, int kind) {
+  const std::lock_guard lock(mutex);
   if (kind != 1 && kind != 2) return 1;
   std::memcpy(to, from, bytes);
   return result_of("hipMemcpy");
 }
 
 FAKE_API int hipModuleLoadData(void** module, const void* image) {
+  const std::lock_guard lock(mutex);
   if (const int error = result_of("hipModuleLoadData")) return error;
   state.images.push_back(image);
   *module = new Module;
@@ -95,12 +105,14 @@ FAKE_API int hipModuleLoadData(void** module, const void* image) {
 }
 
 FAKE_API int hipModuleUnload(void* module) {
+  const std::lock_guard lock(mutex);
   delete static_cast<Module*>(module);
   --state.modules_alive;
   return 0;
 }
 
 FAKE_API int hipModuleGetFunction(void** function, void* module, const char* name) {
+  const std::lock_guard lock(mutex);
   if (!state.known_function.empty() && state.known_function != name) return 500;
   static_cast<Module*>(module)->function.name = name;
   *function = &static_cast<Module*>(module)->function;
@@ -109,6 +121,7 @@ FAKE_API int hipModuleGetFunction(void** function, void* module, const char* nam
 
 FAKE_API int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned shared, void* stream, void** params, void** extra) {
+  const std::lock_guard lock(mutex);
   if (const int error = result_of("hipModuleLaunchKernel")) return error;
   zyfa::fake_hip::Launch launch{.function = static_cast<Function*>(function)->name,
                                 .device = state.current_device,
@@ -129,6 +142,7 @@ FAKE_API int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, uns
 }
 
 FAKE_API int hipStreamSynchronize(void* stream) {
+  const std::lock_guard lock(mutex);
   state.synchronized.push_back(stream);
   return result_of("hipStreamSynchronize");
 }
