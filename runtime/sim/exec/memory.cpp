@@ -2,6 +2,7 @@
 #include "runtime/sim/exec/memory.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -19,14 +20,32 @@ auto first_after(const std::vector<Region>& regions, std::uint64_t address) {
                           [](std::uint64_t a, const Region& r) { return a < r.address; });
 }
 
+HostBytes allocate_host(std::uint64_t bytes) {
+  if (bytes >= Memory::kMapped) {
+    void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    return HostBytes(static_cast<std::byte*>(mapped), ReleaseBytes{bytes});
+  }
+  // A buffer of no bytes still has an address of its own.
+  HostBytes host(new (std::nothrow) std::byte[bytes ? bytes : 1]);
+  if (host) std::memset(host.get(), static_cast<int>(Memory::kUnwritten), bytes);
+  return host;
+}
+
 }  // namespace
+
+void ReleaseBytes::operator()(std::byte* bytes) const {
+  if (mapped != 0) {
+    munmap(bytes, mapped);
+  } else {
+    delete[] bytes;
+  }
+}
 
 std::uint64_t Memory::allocate(std::uint64_t bytes) {
   if (bytes > kEnd || next_ + bytes + kGuard > kEnd) return 0;
-  // A buffer of no bytes still has an address of its own.
-  std::unique_ptr<std::byte[]> host(new (std::nothrow) std::byte[bytes ? bytes : 1]);
+  HostBytes host = allocate_host(bytes);
   if (!host) return 0;
-  std::memset(host.get(), static_cast<int>(kUnwritten), bytes);
   const std::uint64_t address = next_;
   regions_.push_back(Region{address, bytes, std::move(host)});
   next_ += (bytes + kAlign - 1) / kAlign * kAlign + kGuard;

@@ -12,16 +12,26 @@
 
 namespace zyfa::sim {
 
+// Host bytes of one buffer. Large ones are mapped and take memory only where they are touched, so that a test may span
+// more address space than the host has memory.
+struct ReleaseBytes {
+  std::size_t mapped = 0;  // bytes to unmap; 0: from new[]
+  void operator()(std::byte* bytes) const;
+};
+using HostBytes = std::unique_ptr<std::byte[], ReleaseBytes>;
+
 struct Region {
   std::uint64_t address = 0;
   std::uint64_t size = 0;
-  std::unique_ptr<std::byte[]> bytes;
+  HostBytes bytes;
 };
 
 class Memory {
  public:
-  // Unwritten bytes are 0xff: NaN in every float format, so that their use shows.
+  // Unwritten bytes are 0xff: NaN in every float format, so that their use shows. Buffers of kMapped bytes and more
+  // hold 0.
   static constexpr std::byte kUnwritten{0xff};
+  static constexpr std::uint64_t kMapped = 1ull << 30;
 
   // 0 when the host has no memory or the address space is used up.
   std::uint64_t allocate(std::uint64_t bytes);

@@ -235,6 +235,7 @@ void Strict::land(Wave& wave, u16 entry) {
     for (unsigned l = 0; l < kLanes; ++l)
       if ((p.mask >> l) & 1) row[l] = p.data[k].lane[l];
     r.valid = (r.valid & ~p.mask) | (p.mask & p.lane_valid);
+    r.valu_at = r.matrix_at = 0;
     if (r.pending == entry + 1) r.pending = 0;
   }
   free_.push_back(entry);

@@ -81,7 +81,13 @@ class Strict {
   };
 
   void report(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message);
-  void wait_state(const Wave& wave, const MicroOp& op, unsigned need, unsigned producer_at, std::string what);
+  // Reports when fewer than `need` wait states lie between the producer and now; `what` makes the text only then.
+  template <typename What>
+  void require(const Wave& wave, const MicroOp& op, unsigned need, unsigned producer_at, What&& what) {
+    const unsigned have = waves_[wave.id].clock - producer_at - 1;
+    if (have < need) report_wait_states(wave, op, need, have, what());
+  }
+  void report_wait_states(const Wave& wave, const MicroOp& op, unsigned need, unsigned have, const std::string& what);
 
   void check_read(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, std::uint64_t lanes);
   void check_row(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row,

@@ -1,6 +1,8 @@
 // Wait states that software must provide (gfx950-isa.md section 4), checked by issue order.
 #include <fmt/format.h>
 
+#include <string>
+
 #include "runtime/sim/exec/strict.h"
 
 namespace zyfa::sim {
@@ -25,9 +27,8 @@ u32 matrix_to_c(const RowState& r, const RegisterUse& use) {
 
 }  // namespace
 
-void Strict::wait_state(const Wave& wave, const MicroOp& op, unsigned need, unsigned producer_at, std::string what) {
-  const u32 have = waves_[wave.id].clock - producer_at - 1;
-  if (have >= need) return;
+void Strict::report_wait_states(const Wave& wave, const MicroOp& op, unsigned need, unsigned have,
+                                const std::string& what) {
   report(wave, op, "wait-states", 0,
          fmt::format("{}: {} wait states are needed between them, there are {}", what, need, have));
 }
@@ -36,26 +37,31 @@ void Strict::read_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, cons
   const RowState& r = waves_[wave.id].rows[row];
   if (r.matrix_at != 0) {
     const u32 need = use.role == Role::kMatrixC ? matrix_to_c(r, use) : after_matrix(r);
-    wait_state(wave, op, need, r.matrix_at,
-               fmt::format("reads {}, the result of an MFMA of {} passes", name(use, row), r.passes));
+    require(wave, op, need, r.matrix_at,
+            [&] { return fmt::format("reads {}, the result of an MFMA of {} passes", name(use, row), r.passes); });
   }
   if (r.valu_at == 0) return;
   if (s.cls == IssueClass::kMatrix)
-    wait_state(wave, op, 2, r.valu_at, fmt::format("an MFMA reads {}, written by the VALU", name(use, row)));
+    require(wave, op, 2, r.valu_at,
+            [&] { return fmt::format("an MFMA reads {}, written by the VALU", name(use, row)); });
   if (!is_valu(s.cls)) return;
   if (r.writer == IssueClass::kTrans && s.cls != IssueClass::kTrans)
-    wait_state(wave, op, 1, r.valu_at,
-               fmt::format("reads {}, the result of a transcendental instruction", name(use, row)));
+    require(wave, op, 1, r.valu_at,
+            [&] { return fmt::format("reads {}, the result of a transcendental instruction", name(use, row)); });
   if (s.cls == IssueClass::kSwap)
-    wait_state(wave, op, 2, r.valu_at, fmt::format("a permlane swap reads {}, written by the VALU", name(use, row)));
+    require(wave, op, 2, r.valu_at,
+            [&] { return fmt::format("a permlane swap reads {}, written by the VALU", name(use, row)); });
   if (use.role == Role::kDppSource)
-    wait_state(wave, op, 2, r.valu_at, fmt::format("DPP reads {}, written by the VALU", name(use, row)));
+    require(wave, op, 2, r.valu_at, [&] { return fmt::format("DPP reads {}, written by the VALU", name(use, row)); });
   if (s.cls == IssueClass::kReadlane)
-    wait_state(wave, op, 1, r.valu_at, fmt::format("a lane of {} is read, written by the VALU", name(use, row)));
+    require(wave, op, 1, r.valu_at,
+            [&] { return fmt::format("a lane of {} is read, written by the VALU", name(use, row)); });
   if (r.half_select)
-    wait_state(wave, op, 1, r.valu_at, fmt::format("reads {}, of which the VALU just wrote a part", name(use, row)));
+    require(wave, op, 1, r.valu_at,
+            [&] { return fmt::format("reads {}, of which the VALU just wrote a part", name(use, row)); });
   if (r.dot != nullptr && r.dot != op.row)
-    wait_state(wave, op, 3, r.valu_at, fmt::format("reads {}, the result of a dot product", name(use, row)));
+    require(wave, op, 3, r.valu_at,
+            [&] { return fmt::format("reads {}, the result of a dot product", name(use, row)); });
 }
 
 void Strict::write_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row) {
@@ -63,20 +69,22 @@ void Strict::write_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, con
   const bool valu = is_valu(s.cls), memory = s.cls == IssueClass::kLds || s.cls == IssueClass::kVmem;
   if (valu || memory) {
     if (r.matrix_at != 0)
-      wait_state(wave, op, after_matrix(r), r.matrix_at,
-                 fmt::format("overwrites {}, the result of an MFMA of {} passes", name(use, row), r.passes));
+      require(wave, op, after_matrix(r), r.matrix_at, [&] {
+        return fmt::format("overwrites {}, the result of an MFMA of {} passes", name(use, row), r.passes);
+      });
     if (r.c_read_at != 0)
-      wait_state(wave, op, r.c_passes - 1u, r.c_read_at,
-                 fmt::format("overwrites {}, the C operand of an MFMA of {} passes", name(use, row), r.c_passes));
+      require(wave, op, r.c_passes - 1u, r.c_read_at, [&] {
+        return fmt::format("overwrites {}, the C operand of an MFMA of {} passes", name(use, row), r.c_passes);
+      });
   }
   if (r.store_at != 0) {
     const u32 need = valu || s.cls == IssueClass::kMatrix ? 2 : 1;
-    wait_state(wave, op, need, r.store_at,
-               fmt::format("overwrites {}, data of a store of 3 or 4 dwords", name(use, row)));
+    require(wave, op, need, r.store_at,
+            [&] { return fmt::format("overwrites {}, data of a store of 3 or 4 dwords", name(use, row)); });
   }
   if (valu && s.keeps_part && r.half_select && r.valu_at != 0)
-    wait_state(wave, op, 1, r.valu_at,
-               fmt::format("keeps a part of {}, of which the VALU just wrote the other", name(use, row)));
+    require(wave, op, 1, r.valu_at,
+            [&] { return fmt::format("keeps a part of {}, of which the VALU just wrote the other", name(use, row)); });
 }
 
 void Strict::scalar_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use) {
@@ -84,14 +92,14 @@ void Strict::scalar_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, co
   for (unsigned i = use.first; i < static_cast<unsigned>(use.first) + use.count; ++i) {
     const u32 at = ws.scalars[i].valu_at;
     if (at == 0) continue;
-    const std::string what = fmt::format("reads scalar register {}, written by the VALU", i);
+    const auto what = [&] { return fmt::format("reads scalar register {}, written by the VALU", i); };
     if (use.role == Role::kLaneSelect) {
-      wait_state(wave, op, 4, at, what);
+      require(wave, op, 4, at, what);
     } else if (s.cls == IssueClass::kVmem) {
-      wait_state(wave, op, 5, at, what);
+      require(wave, op, 5, at, what);
     } else if (is_valu(s.cls)) {
       // A carry-in needs none by AMD's guide; v_div_fmas reads VCC after 4.
-      wait_state(wave, op, op.flags & kReadsVcc ? 4 : use.role == Role::kCarry ? 0 : 2, at, what);
+      require(wave, op, op.flags & kReadsVcc ? 4 : use.role == Role::kCarry ? 0 : 2, at, what);
     }
   }
 }
@@ -104,19 +112,20 @@ void Strict::check_exec(Wave& wave, const MicroOp& op, const StrictOp& s) {
     report(wave, op, "exec-mask", lane, "EXEC must be all ones here, the lane is inactive");
   }
   if (ws.cmpx_at != 0) {
-    const char* what = "v_cmpx wrote EXEC just before";
-    if (matrix || swap || s.cls == IssueClass::kReadlane) wait_state(wave, op, 4, ws.cmpx_at, what);
-    if (op.dpp != nullptr) wait_state(wave, op, 5, ws.cmpx_at, what);
+    const auto what = [] { return std::string("v_cmpx wrote EXEC just before"); };
+    if (matrix || swap || s.cls == IssueClass::kReadlane) require(wave, op, 4, ws.cmpx_at, what);
+    if (op.dpp != nullptr) require(wave, op, 5, ws.cmpx_at, what);
   }
   if (s.reads_m0_for_dma && ws.m0_at != 0)
-    wait_state(wave, op, 1, ws.m0_at, "a direct-to-LDS load reads M0, written by the SALU");
+    require(wave, op, 1, ws.m0_at, [&] { return std::string("a direct-to-LDS load reads M0, written by the SALU"); });
   for (unsigned i = 0; i < op.sources; ++i) {
     if (op.src[i].kind != OperandKind::kSpecial || !is_valu(s.cls)) continue;
     const auto source = static_cast<SpecialSource>(op.src[i].index);
     if (source == SpecialSource::kVccz && ws.scalars[kVccLo].valu_at != 0)
-      wait_state(wave, op, 5, ws.scalars[kVccLo].valu_at, "reads vccz after the VALU wrote VCC");
+      require(wave, op, 5, ws.scalars[kVccLo].valu_at,
+              [&] { return std::string("reads vccz after the VALU wrote VCC"); });
     if (source == SpecialSource::kExecz && ws.cmpx_at != 0)
-      wait_state(wave, op, 5, ws.cmpx_at, "reads execz after the VALU wrote EXEC");
+      require(wave, op, 5, ws.cmpx_at, [&] { return std::string("reads execz after the VALU wrote EXEC"); });
   }
 }
 
