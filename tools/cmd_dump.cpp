@@ -135,7 +135,7 @@ void add_dump(CLI::App& app, Chosen& chosen) {
       "  zyfa-jit dump 3f9a --isa                                   a kernel of the cache, by its key's first digits\n"
       "  zyfa-jit dump --problem bf16,d=128,causal --schedule --registers\n"
       "  zyfa-jit dump --problem bf16,d=128,causal --placement naive --asm > naive.s\n"
-      "      clang -x assembler -target amdgcn-amd-amdhsa -mcpu=gfx950 -c naive.s     gives the same bytes\n"
+      "      clang -x assembler -target amdgcn-amd-amdhsa -mcpu=gfx950:sramecc+:xnack- -c naive.s\n"
       "  zyfa-jit dump --problem bf16,d=128,full --save kernel.hsaco              the code object itself\n"
       "  zyfa-jit dump --object vendor.co --isa                                   any gfx950 code object",
       options->form);

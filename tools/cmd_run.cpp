@@ -231,8 +231,8 @@ void print_text(const Options& options, const Report& r) {
   line("schedule", fmt::format("{}: {}", r.info.schedule_row, r.info.schedule));
   line("kernel", fmt::format("{}; {} instructions, {} VGPRs, {} bytes of LDS", source_text(r.info), r.info.instructions,
                              r.info.vgprs, r.info.lds_bytes));
-  line("compile", fmt::format("{:.2f} ms (lookup {:.2f}, open LLVM {:.2f}, build {:.2f}, load {:.2f})", times.total,
-                              times.lookup, times.open, times.build, times.load));
+  line("compile", fmt::format("{:.2f} ms (lookup {:.2f}, open libzyfa_jit {:.2f}, build {:.2f}, load {:.2f})",
+                              times.total, times.lookup, times.open, times.build, times.load));
   line("device", fmt::format("{}{}", r.device, options.device.strict ? ", strict, no finding" : ""));
   line("launches", fmt::format("{}, {}; {:.3f} s each{}", r.launches,
                                r.launches == 1    ? "--repeat N compares several"
