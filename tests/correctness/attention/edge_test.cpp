@@ -105,5 +105,33 @@ TEST(AttentionEdges, LargeScoresStayFinite) {
   EXPECT_LE(outcome->figures.relative_rms_percent, 0.45);
 }
 
+// Strides whose products pass 2^31 and 2^32 bytes: tokens just below the 64 MiB limit, heads and batches further apart.
+// The gaps are mapped memory that nobody touches.
+struct Spread {
+  const char* name;
+  std::int64_t token_stride, head_stride, batch_stride;  // elements
+};
+
+class ExtremeStrides : public testing::TestWithParam<Spread> {};
+
+TEST_P(ExtremeStrides, AgreesWithPacked) {
+  Case packed{.batch = 2, .query_length = 70, .key_length = 80, .heads = 2, .key_heads = 2, .mask = Mask::kCausal};
+  packed.layout = Layout::kPacked;
+  const auto device = device_with(SimChecks::kStrict, 2);
+  const auto expected = run_case(packed, device, "");
+  ASSERT_TRUE(expected) << to_string(expected.error());
+  const auto spread =
+      run_spread(packed, device, GetParam().token_stride, GetParam().head_stride, GetParam().batch_stride);
+  ASSERT_TRUE(spread) << to_string(spread.error());
+  EXPECT_EQ(*spread, expected->o);
+}
+
+constexpr std::int64_t kMi = 1 << 20;
+INSTANTIATE_TEST_SUITE_P(Strides, ExtremeStrides,
+                         testing::Values(Spread{"tokens", 32 * kMi - 8, 128, 4096 * kMi},
+                                         Spread{"heads", 256, 3000 * kMi + 8, 128},
+                                         Spread{"batches", 256, 128, 5000 * kMi + 24}),
+                         [](const auto& test) { return test.param.name; });
+
 }  // namespace
 }  // namespace zyfa::tests

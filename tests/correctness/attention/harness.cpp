@@ -54,6 +54,30 @@ void fill_gaussian(HostTensor& tensor, double spread, std::uint32_t seed) {
   });
 }
 
+struct Inputs {
+  HostTensor q, k, v;
+
+  explicit Inputs(const Case& c)
+      : q(c.batch, c.query_length, c.heads, c.layout, kNan),
+        k(c.batch, c.key_length, c.key_heads, c.layout, kNan),
+        v(c.batch, c.key_length, c.key_heads, c.layout, kNan) {
+    fill_gaussian(q, c.spread, 3 * c.seed);
+    fill_gaussian(k, c.spread, 3 * c.seed + 1);
+    fill_gaussian(v, 1.0, 3 * c.seed + 2);
+    if (c.reuse_batch) {
+      for (HostTensor* tensor : {&q, &k, &v}) {
+        tensor->for_each_row([&](std::uint16_t* row, std::int64_t, std::int64_t s, std::int64_t h) {
+          std::copy_n(tensor->row(0, s, h), kDim, row);
+        });
+      }
+    }
+    if (c.poison.token >= 0) {
+      HostTensor& target = c.poison.operand == Operand::kQuery ? q : c.poison.operand == Operand::kKey ? k : v;
+      target.row(0, c.poison.token, 0)[17] = reference::double_to_bf16(c.poison.value);
+    }
+  }
+};
+
 // A device copy, released at the end of the scope.
 class DeviceCopy {
  public:
@@ -122,26 +146,10 @@ std::string describe(const Case& c) {
 }
 
 Expected<Outcome> run_case(const Case& c, const std::shared_ptr<SimDevice>& device, const std::string& schedule) {
-  HostTensor q(c.batch, c.query_length, c.heads, c.layout, kNan);
-  HostTensor k(c.batch, c.key_length, c.key_heads, c.layout, kNan);
-  HostTensor v(c.batch, c.key_length, c.key_heads, c.layout, kNan);
+  Inputs inputs(c);
+  auto& [q, k, v] = inputs;
   HostTensor o(c.batch, c.query_length, c.heads, c.layout, kPattern);
   HostLse lse(c);
-  fill_gaussian(q, c.spread, 3 * c.seed);
-  fill_gaussian(k, c.spread, 3 * c.seed + 1);
-  fill_gaussian(v, 1.0, 3 * c.seed + 2);
-  if (c.reuse_batch) {
-    for (HostTensor* tensor : {&q, &k, &v}) {
-      tensor->for_each_row([&](std::uint16_t* row, std::int64_t, std::int64_t s, std::int64_t h) {
-        std::copy_n(tensor->row(0, s, h), kDim, row);
-      });
-    }
-  }
-  if (c.poison.token >= 0) {
-    HostTensor& target = c.poison.operand == Operand::kQuery ? q : c.poison.operand == Operand::kKey ? k : v;
-    target.row(0, c.poison.token, 0)[17] = reference::double_to_bf16(c.poison.value);
-  }
-
   Expected<std::shared_ptr<Attention>> attention =
       Attention::compile({.mask = c.mask, .lse = Lse::kWritten},
                          {.device = device, .placement = schedule, .cache = {.mode = CacheMode::kOff}});
@@ -187,6 +195,46 @@ Expected<Outcome> run_case(const Case& c, const std::shared_ptr<SimDevice>& devi
   outcome.figures = *figures;
   outcome.outside_untouched = only_views_written(o, lse, c);
   return outcome;
+}
+
+Expected<std::vector<std::uint16_t>> run_spread(const Case& c, const std::shared_ptr<SimDevice>& device,
+                                                std::int64_t token_stride, std::int64_t head_stride,
+                                                std::int64_t batch_stride) {
+  Inputs inputs(c);
+  HostTensor o(c.batch, c.query_length, c.heads, Layout::kPacked, kPattern);
+  const auto attention = Attention::compile({.mask = c.mask}, {.device = device, .cache = {.mode = CacheMode::kOff}});
+  if (!attention) return tl::unexpected(attention.error());
+  const auto place = [&](const HostTensor& t) -> Expected<TensorView> {
+    const std::int64_t span =
+        (t.batch - 1) * batch_stride + (t.tokens - 1) * token_stride + (t.heads - 1) * head_stride + kDim;
+    const Expected<DeviceAddress> address = device->allocate(2 * static_cast<std::size_t>(span));
+    if (!address) return tl::unexpected(address.error());
+    return TensorView{*address, t.batch, t.tokens, t.heads, kDim, batch_stride, token_stride, head_stride, 1};
+  };
+  const auto address_of = [](const TensorView& view, std::int64_t b, std::int64_t s, std::int64_t h) {
+    return view.address +
+           2 * static_cast<DeviceAddress>(b * view.batch_stride + s * view.token_stride + h * view.head_stride);
+  };
+  const auto q = place(inputs.q), k = place(inputs.k), v = place(inputs.v), out = place(o);
+  for (const auto* view : {&q, &k, &v, &out}) {
+    if (!*view) return tl::unexpected(view->error());
+  }
+  Status status;
+  for (auto [tensor, view] : {std::pair{&inputs.q, &*q}, {&inputs.k, &*k}, {&inputs.v, &*v}}) {
+    tensor->for_each_row([&](std::uint16_t* row, std::int64_t b, std::int64_t s, std::int64_t h) {
+      if (status) status = device->write(address_of(*view, b, s, h), std::as_bytes(std::span(row, kDim)));
+    });
+  }
+  if (status)
+    status =
+        (*attention)
+            ->launch({.q = *q, .k = *k, .v = *v, .out = *out, .softmax_scale = static_cast<float>(c.softmax_scale)});
+  o.for_each_row([&](std::uint16_t* row, std::int64_t b, std::int64_t s, std::int64_t h) {
+    if (status) status = device->read(std::as_writable_bytes(std::span(row, kDim)), address_of(*out, b, s, h));
+  });
+  for (const auto* view : {&q, &k, &v, &out}) device->release((*view)->address);
+  if (!status) return tl::unexpected(status.error());
+  return o.data;
 }
 
 }  // namespace zyfa::tests
