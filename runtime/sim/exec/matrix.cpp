@@ -275,10 +275,12 @@ void smfmac_fp8(Wave& w, const MicroOp& op) {
 // f32 inputs: one value a lane, k = lane group.
 template <int Dim, int K>
 void mfma_f32(Wave& w, const MicroOp& op) {
+  Expanded<Dim, K> a, b;
   alignas(64) float acc[Dim * Dim];
+  __builtin_memcpy(a.at, w.v[op.src[0].index].lane, sizeof(a.at));
+  __builtin_memcpy(b.at, w.v[op.src[1].index].lane, sizeof(b.at));
   gather_c<Dim>(w, op.src[2], acc);
-  multiply<Dim, Model::kFmaChain>(acc, reinterpret_cast<const float*>(w.v[op.src[0].index].lane),
-                                  reinterpret_cast<const float*>(w.v[op.src[1].index].lane), 0, K);
+  multiply<Dim, Model::kFmaChain>(acc, a.at, b.at, 0, K);
   scatter_d<Dim>(w, op, acc);
 }
 

@@ -96,15 +96,16 @@ template <typename T>
 struct Limits;
 template <>
 struct Limits<float> {
-  static constexpr int kScale = 64, kFar = 96, kMinNormal = -126, kTiny = 23;
+  static constexpr int kScale = 64, kFar = 96, kMinNormal = -126, kTiny = 23, kInfinite = 128;
 };
 template <>
 struct Limits<double> {
-  static constexpr int kScale = 128, kFar = 768, kMinNormal = -1022, kTiny = 53;
+  static constexpr int kScale = 128, kFar = 768, kMinNormal = -1022, kTiny = 53, kInfinite = 1024;
 };
 template <typename T>
 ZYFA_SIM_INLINE int unbiased(T x) {
   if (x == 0) return Limits<T>::kMinNormal - 1;
+  if (!std::isfinite(x)) return Limits<T>::kInfinite;
   const int e = std::ilogb(x);
   return e < Limits<T>::kMinNormal ? Limits<T>::kMinNormal - 1 : e;
 }
