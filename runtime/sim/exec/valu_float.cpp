@@ -98,7 +98,7 @@ ZYFA_SIM_INLINE u32 three(u32 a, u32 b, u32 c, u32 ieee, u32 dx10) {
   if constexpr (K == Three::kMax) return extreme<true>(extreme<true>(a, b, ieee), c, ieee);
   if constexpr (K == Three::kMin) return extreme<false>(extreme<false>(a, b, ieee), c, ieee);
   if constexpr (K == Three::kMedian) {
-    const u32 any_nan = (f32(a) != f32(a)) | (f32(b) != f32(b)) | (f32(c) != f32(c));
+    const u32 any_nan = u32{f32(a) != f32(a)} | u32{f32(b) != f32(b)} | u32{f32(c) != f32(c)};
     const u32 lowest = extreme<false>(extreme<false>(a, b, ieee), c, ieee);
     const u32 lo = extreme<false>(a, b, 0), hi = extreme<true>(a, b, 0);
     const u32 median = extreme<true>(lo, extreme<false>(hi, c, 0), 0);
@@ -109,7 +109,8 @@ ZYFA_SIM_INLINE u32 three(u32 a, u32 b, u32 c, u32 ieee, u32 dx10) {
   const u32 r = number_extreme<kMax>(number_extreme<kMax>(a, b), c);
   const float x = f32(a), y = f32(b), z = f32(c);
   const u32 nan = dx10 ? 0u : x != x ? quiet(a) : y != y ? quiet(b) : quiet(c);
-  return ((x != x) | (y != y) | (z != z)) ? nan : r;
+  const u32 any_nan = u32{x != x} | u32{y != y} | u32{z != z};
+  return any_nan ? nan : r;
 }
 template <Three K>
 void three_f32(Wave& w, const MicroOp& op) {
