@@ -32,7 +32,7 @@ class BudgetChecker {
  private:
   void inspect(std::uint32_t i) {
     const InstFacts& facts = program_.nodes[i].inst->facts;
-    for (const auto* list : {&facts.reads, &facts.writes})
+    for (const auto* list : {&facts.reads, &facts.writes}) {
       for (const RegRange& r : *list) {
         const std::uint32_t end = std::uint32_t{r.first} + r.count;
         if (r.count == 0) continue;
@@ -43,6 +43,7 @@ class BudgetChecker {
         if (r.bank == Bank::kSgpr && end <= kMaxSgpr)
           use(i, r, end, report_.sgprs, std::min(kMaxSgpr, allocated_sgprs(kernel_)), "SGPRs");
       }
+    }
   }
 
   void use(std::uint32_t i, const RegRange& r, std::uint32_t end, std::uint32_t& highest, std::uint32_t limit,
@@ -57,15 +58,17 @@ class BudgetChecker {
     const KernelImage& k = kernel_;
     if (!k.has_metadata) return;
     const auto below = [&](std::uint32_t declared, std::uint32_t used, const char* what) {
-      if (declared != 0 && declared < used)
+      if (declared != 0 && declared < used) {
         reporter_.about(FindingKind::kDescriptor, "the metadata declares " + number(declared) + " " + what +
                                                       ", the code uses " + number(used) + " of them");
+      }
     };
     below(k.sgprs, report_.sgprs, "SGPRs");
     below(k.vgprs, report_.vgprs, "VGPRs");
-    if (report_.agprs > k.agprs)
+    if (report_.agprs > k.agprs) {
       reporter_.about(FindingKind::kDescriptor, "the metadata declares " + number(k.agprs) + " AGPRs, the code uses " +
                                                     number(report_.agprs) + " of them");
+    }
   }
 
   const Program& program_;
@@ -79,12 +82,13 @@ class OperandChecker {
   OperandChecker(const Program& program, Reporter& reporter) : program_(program), reporter_(reporter) {}
 
   void run() {
-    for (const Block& block : program_.blocks)
+    for (const Block& block : program_.blocks) {
       for (std::uint32_t i = block.begin; i < block.end; ++i) {
         alignment(i);
         overlap(i);
         scratch(i);
       }
+    }
   }
 
  private:
@@ -94,11 +98,14 @@ class OperandChecker {
   void alignment(std::uint32_t i) {
     if (inst(i).mnemonic == "ds_read_b96_tr_b6") return;
     const Node& n = program_.nodes[i];
-    for (const auto list : {program_.reads(n), program_.writes(n)})
-      for (RegSpan s : list)
-        if (is_vector(s) && s.count >= 2 && s.first % 2 != 0)
+    for (const auto list : {program_.reads(n), program_.writes(n)}) {
+      for (RegSpan s : list) {
+        if (is_vector(s) && s.count >= 2 && s.first % 2 != 0) {
           reporter_.at(FindingKind::kAlignment, inst(i), i,
                        span_name(s) + " starts at an odd register; tuples of two or more must start at an even one");
+        }
+      }
+    }
   }
 
   void overlap(std::uint32_t i) {
@@ -120,9 +127,10 @@ class OperandChecker {
     clash(f.mfma_b, "B");
     const RegSpan c = flat(f.mfma_c);
     if (c.count == 0) return;
-    if ((c.first < kAgprBase) != (d.first < kAgprBase))
+    if ((c.first < kAgprBase) != (d.first < kAgprBase)) {
       reporter_.at(FindingKind::kAlignment, inst(i), i,
                    "C " + span_name(c) + " and D " + span_name(d) + " lie in different banks; one bank is required");
+    }
     if (!(c == d)) clash(f.mfma_c, "C");
   }
 
@@ -153,36 +161,42 @@ class DeclarationChecker {
   void say(FindingKind kind, std::string text) { reporter_.about(kind, std::move(text)); }
 
   void lds() {
-    if (k_.descriptor_lds > kLdsBytes)
+    if (k_.descriptor_lds > kLdsBytes) {
       say(FindingKind::kLdsBudget, "the descriptor declares " + number(k_.descriptor_lds) + " bytes of LDS; at most " +
                                        number(kLdsBytes) + " are allowed");
-    if (k_.has_metadata && k_.descriptor_lds != k_.group_bytes)
+    }
+    if (k_.has_metadata && k_.descriptor_lds != k_.group_bytes) {
       say(FindingKind::kLdsBudget, "the descriptor declares " + number(k_.descriptor_lds) +
                                        " bytes of LDS, the metadata " + number(k_.group_bytes) + "; they must agree");
+    }
   }
 
   void scratch() {
     constexpr std::uint16_t kDynamicStack = 1u << 11;
-    if (k_.descriptor_private != 0)
+    if (k_.descriptor_private != 0) {
       say(FindingKind::kScratch,
           "the descriptor declares a private segment of " + number(k_.descriptor_private) + " bytes; 0 is required");
-    if (k_.has_metadata && k_.private_bytes != k_.descriptor_private)
+    }
+    if (k_.has_metadata && k_.private_bytes != k_.descriptor_private) {
       say(FindingKind::kScratch, "the metadata declares a private segment of " + number(k_.private_bytes) +
                                      " bytes, the descriptor " + number(k_.descriptor_private) + "; they must agree");
+    }
     if (k_.properties & kDynamicStack)
       say(FindingKind::kScratch, "the descriptor asks for a dynamic stack; none is allowed");
   }
 
   void registers() {
-    if (k_.total_vgprs() > kSimdRegisters)
+    if (k_.total_vgprs() > kSimdRegisters) {
       say(FindingKind::kRegisterBudget,
           "the descriptor allocates " + number(k_.total_vgprs()) + " VGPRs and AGPRs; at most 512 exist");
+    }
     const std::uint32_t waves_per_simd = k_.max_workgroup == 0 ? 1 : (k_.max_workgroup + 255) / 256;
-    if (k_.has_metadata && waves_per_simd <= 4 && waves_per_simd * k_.total_vgprs() > kSimdRegisters)
+    if (k_.has_metadata && waves_per_simd <= 4 && waves_per_simd * k_.total_vgprs() > kSimdRegisters) {
       say(FindingKind::kRegisterBudget, "a workgroup of " + number(k_.max_workgroup) + " work-items puts " +
                                             number(waves_per_simd) + " waves on a SIMD, which leaves " +
                                             number(kSimdRegisters / waves_per_simd / 8 * 8) +
                                             " registers a wave; the descriptor allocates " + number(k_.total_vgprs()));
+    }
   }
 
   // Enabled user SGPRs (gfx950-isa.md 5.1) must fit the count in rsrc2.
@@ -193,45 +207,55 @@ class DeclarationChecker {
       if (k_.properties >> b & 1) needed += kWidths[b];
     const std::uint32_t count = (k_.rsrc2 >> 1) & 0x1f;
     if (count > 16) say(FindingKind::kDescriptor, number(count) + " user SGPRs are declared; at most 16 are allowed");
-    if (needed > count)
+    if (needed > count) {
       say(FindingKind::kDescriptor,
           "the enabled kernel inputs need " + number(needed) + " user SGPRs, rsrc2 declares " + number(count));
+    }
     if (k_.properties >> 10 & 1)
       say(FindingKind::kDescriptor, "the descriptor asks for wave32; gfx950 has wave64 only");
   }
 
   void placement() {
     if (k_.entry_offset >= object_.text.size() || k_.code_bytes == 0 ||
-        k_.code_bytes > object_.text.size() - k_.entry_offset)
+        k_.code_bytes > object_.text.size() - k_.entry_offset) {
       say(FindingKind::kDescriptor, "the code of the kernel, text bytes " + number(k_.entry_offset) + " + " +
                                         number(k_.code_bytes) + ", does not lie in the " + number(object_.text.size()) +
                                         " bytes of .text");
-    if ((object_.text_address + k_.entry_offset) % kCodeAlignment != 0)
+    }
+    if ((object_.text_address + k_.entry_offset) % kCodeAlignment != 0) {
       say(FindingKind::kDescriptor,
           "the entry at address " + hex(object_.text_address + k_.entry_offset) + " is not aligned to 256 bytes");
+    }
   }
 
   void metadata() {
-    if (k_.descriptor_kernarg != 0 && k_.descriptor_kernarg != k_.kernarg_bytes)
+    if (k_.descriptor_kernarg != 0 && k_.descriptor_kernarg != k_.kernarg_bytes) {
       say(FindingKind::kDescriptor, "the descriptor declares " + number(k_.descriptor_kernarg) +
                                         " bytes of kernel arguments, the metadata " + number(k_.kernarg_bytes));
-    for (const KernelArgument& a : k_.arguments)
-      if (std::uint64_t{a.offset} + a.size > k_.kernarg_bytes)
+    }
+    for (const KernelArgument& a : k_.arguments) {
+      if (std::uint64_t{a.offset} + a.size > k_.kernarg_bytes) {
         say(FindingKind::kDescriptor, "argument " + a.name + " ends at byte " +
                                           number(std::uint64_t{a.offset} + a.size) + " of " + number(k_.kernarg_bytes) +
                                           " bytes of kernel arguments");
-    if (k_.wavefront_size != 64)
+      }
+    }
+    if (k_.wavefront_size != 64) {
       say(FindingKind::kDescriptor,
           "the metadata declares wavefront size " + number(k_.wavefront_size) + "; 64 is required");
-    if (k_.max_workgroup == 0 || k_.max_workgroup > 1024)
+    }
+    if (k_.max_workgroup == 0 || k_.max_workgroup > 1024) {
       say(FindingKind::kDescriptor, "the metadata declares a workgroup of at most " + number(k_.max_workgroup) +
                                         " work-items; 1 to 1024 are allowed");
-    if (k_.vgprs > k_.total_vgprs())
+    }
+    if (k_.vgprs > k_.total_vgprs()) {
       say(FindingKind::kDescriptor,
           "the metadata declares " + number(k_.vgprs) + " VGPRs, the descriptor allocates " + number(k_.total_vgprs()));
-    if (k_.agprs > allocated_agprs(k_))
+    }
+    if (k_.agprs > allocated_agprs(k_)) {
       say(FindingKind::kDescriptor, "the metadata declares " + number(k_.agprs) + " AGPRs, the descriptor allocates " +
                                         number(allocated_agprs(k_)));
+    }
   }
 
   const CodeObject& object_;

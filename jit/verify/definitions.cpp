@@ -72,10 +72,11 @@ class DefinitionChecker {
         }
       }
     }
-    if (partial_ != 0)
+    if (partial_ != 0) {
       reporter_.note(std::to_string(partial_) +
                      " reads of registers that some path does not write, right only if branches agree; the first: " +
                      first_partial_);
+    }
   }
 
  private:
@@ -107,9 +108,10 @@ class DefinitionChecker {
       in[e] = initial();
     }
     std::vector<RegSet> generated(program_.blocks.size());
-    for (std::uint32_t b = 0; b < program_.blocks.size(); ++b)
+    for (std::uint32_t b = 0; b < program_.blocks.size(); ++b) {
       for (std::uint32_t i = program_.blocks[b].begin; i < program_.blocks[b].end; ++i)
         for (RegSpan w : program_.writes(program_.nodes[i])) generated[b].add(w);
+    }
     for (bool changed = true; changed;) {
       changed = false;
       for (std::uint32_t b : program_.order) {

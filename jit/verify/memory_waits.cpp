@@ -64,11 +64,12 @@ class WaitChecker {
   WaitChecker(const Program& program, Reporter& reporter) : program_(program), reporter_(reporter) {
     queues_.resize(program.nodes.size());
     bool dma = false;
-    for (const Block& block : program.blocks)
+    for (const Block& block : program.blocks) {
       for (std::uint32_t i = block.begin; i < block.end; ++i) {
         queues_[i] = queue_of(*program.nodes[i].inst);
         dma |= program.nodes[i].inst->facts.lds_dma;
       }
+    }
     if (dma) ranges_ = known_lds_ranges(program);
     // A workgroup of one wave needs no barrier: the wait alone orders its LDS.
     single_wave_ = program.kernel->max_workgroup != 0 && program.kernel->max_workgroup <= 64;
@@ -86,11 +87,12 @@ class WaitChecker {
         queued[b] = 2;
         State state = in[b];
         for (std::uint32_t i = program_.blocks[b].begin; i < program_.blocks[b].end; ++i) step(state, i);
-        for (const Successor& s : program_.blocks[b].successors)
+        for (const Successor& s : program_.blocks[b].successors) {
           if (join(in[s.block], state)) {
             queued[s.block] = 0;
             changed = true;
           }
+        }
       }
     }
     for (std::uint32_t b = 0; b < program_.blocks.size(); ++b) {
@@ -108,9 +110,10 @@ class WaitChecker {
 
   void rebuild(State& state) const {
     state.pending.clear();
-    for (const Operation& op : state.open)
+    for (const Operation& op : state.open) {
       if (!op.waited)
         for (RegSpan w : program_.writes(program_.nodes[op.node])) state.pending.add(w);
+    }
   }
 
   bool join(State& into, const State& from) const {
@@ -172,9 +175,10 @@ class WaitChecker {
   void issue(State& state, std::uint32_t i) const {
     const Queue queue = queues_[i];
     const bool in_order = queue == Queue::kVector || queue == Queue::kLds;
-    if (in_order)
+    if (in_order) {
       for (Operation& op : state.open)
         if (op.queue == queue && !op.waited) op.age = std::min<std::uint8_t>(kOldest, op.age + 1);
+    }
     const Node& node = program_.nodes[i];
     // Without a result only the count matters, and ages carry that.
     if (node.write_count == 0 && !node.inst->facts.lds_dma) return;

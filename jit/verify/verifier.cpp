@@ -69,9 +69,10 @@ void Reporter::finish(VerifyReport& report) {
   std::sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
     return std::tie(a.offset, a.kind, a.message) < std::tie(b.offset, b.kind, b.message);
   });
-  if (dropped_ != 0)
+  if (dropped_ != 0) {
     notes_.push_back(std::to_string(dropped_) + " further findings of kernel " + kernel_.name +
                      " are not listed (limit " + std::to_string(kMaxFindings) + ")");
+  }
   std::move(findings_.begin(), findings_.end(), std::back_inserter(report.findings));
   std::move(notes_.begin(), notes_.end(), std::back_inserter(report.notes));
 }

@@ -61,7 +61,7 @@ Expected<std::shared_ptr<SimKernel>> SimKernel::load(std::shared_ptr<DeviceMemor
                                                      std::vector<std::byte> object, std::string_view symbol) {
   auto read = jit::read_code_object(std::move(object));
   if (!read) return tl::unexpected(read.error());
-  const std::shared_ptr<SimKernel> kernel(new SimKernel);
+  std::shared_ptr<SimKernel> kernel(new SimKernel);
   kernel->object_ = std::move(*read);
   const jit::KernelImage* image = kernel->object_.find(symbol);
   if (image == nullptr) {
@@ -71,9 +71,10 @@ Expected<std::shared_ptr<SimKernel>> SimKernel::load(std::shared_ptr<DeviceMemor
                       std::move(names));
   }
   kernel->image_ = *image;
-  if ((image->properties & kWave32) || (image->wavefront_size != 0 && image->wavefront_size != 64))
+  if ((image->properties & kWave32) || (image->wavefront_size != 0 && image->wavefront_size != 64)) {
     return make_error(ErrorCode::kUnsupported,
                       fmt::format("kernel '{}' wants waves of 32 lanes; gfx950 has 64", symbol));
+  }
 
   RegisterFile registers;
   registers.rows = std::min(512u, image->total_vgprs());
@@ -88,9 +89,10 @@ Expected<std::shared_ptr<SimKernel>> SimKernel::load(std::shared_ptr<DeviceMemor
   if ((image->preload & 0x7f) != 0) {
     const u64 entry = image->entry_offset + 256;
     if (entry >= kernel->program_.text_bytes || kernel->program_.op_at[entry / 4] == Program::kNoOp ||
-        kernel->program_.ops[kernel->program_.op_at[entry / 4]].row == nullptr)
+        kernel->program_.ops[kernel->program_.op_at[entry / 4]].row == nullptr) {
       return make_error(ErrorCode::kCorruptData,
                         "the kernel preloads arguments but has no code 256 bytes past its entry");
+    }
     kernel->program_.entry = kernel->program_.op_at[entry / 4];
   }
   return kernel;
@@ -109,10 +111,11 @@ Status SimKernel::place_segments() {
     high = std::max(high, s.address + std::max<u64>(s.memory_size, s.bytes.size()));
   }
   low = low / kPage * kPage;
-  if (high < low || high - low > kMaxImage)
+  if (high < low || high - low > kMaxImage) {
     return make_error(
         ErrorCode::kCorruptData,
         fmt::format("the code object's segments span {} bytes, more than the {} allowed", high - low, kMaxImage));
+  }
   const std::unique_lock hold(memory_->lock);
   base_ = memory_->space.allocate(high - low);
   if (base_ == 0) return make_error(ErrorCode::kDeviceError, "no host memory for the code object");
@@ -156,19 +159,22 @@ std::vector<std::byte> SimKernel::kernarg_segment(const LaunchShape& shape, std:
 Expected<LaunchPlan> SimKernel::plan(const LaunchShape& shape, std::span<const std::byte> kernargs,
                                      DeviceAddress kernarg_address, DeviceAddress packet_address) const {
   const u64 items = static_cast<u64>(shape.block[0]) * shape.block[1] * shape.block[2];
-  if (items == 0 || items > 1024 || shape.block[0] > 1024 || shape.block[1] > 1024 || shape.block[2] > 1024)
+  if (items == 0 || items > 1024 || shape.block[0] > 1024 || shape.block[1] > 1024 || shape.block[2] > 1024) {
     return make_error(ErrorCode::kInvalidArgument,
                       fmt::format("a workgroup of {}x{}x{} work-items; 1 to 1024 are allowed", shape.block[0],
                                   shape.block[1], shape.block[2]));
+  }
   const u64 lds = static_cast<u64>(std::max(image_.descriptor_lds, image_.group_bytes)) + shape.dynamic_lds;
-  if (lds > kLdsBytes)
+  if (lds > kLdsBytes) {
     return make_error(ErrorCode::kInvalidArgument,
                       fmt::format("{} bytes of LDS; a workgroup has at most {}", lds, kLdsBytes));
+  }
   const u64 scratch = std::max(image_.descriptor_private, image_.private_bytes);
-  if (scratch > (1u << 20))
+  if (scratch > (1u << 20)) {
     return make_error(
         ErrorCode::kUnsupported,
         fmt::format("{} bytes of private memory a work-item; the simulator gives at most {}", scratch, 1u << 20));
+  }
 
   LaunchPlan plan;
   plan.program = &program_;
@@ -201,9 +207,10 @@ Expected<LaunchPlan> SimKernel::plan(const LaunchShape& shape, std::span<const s
   // User SGPRs are counted by the descriptor; registers that no property claims hold nothing.
   const std::size_t declared = (image_.rsrc2 >> 1) & 0x1f;
   while (s.size() < declared) s.push_back(0);
-  if (s.size() > 16)
+  if (s.size() > 16) {
     return make_error(ErrorCode::kCorruptData,
                       fmt::format("the descriptor asks for {} user SGPRs; 16 are allowed", s.size()));
+  }
   for (unsigned axis = 0; axis < 3; ++axis) plan.workgroup_id[axis] = (image_.rsrc2 >> (7 + axis)) & 1;
   plan.workgroup_info = (image_.rsrc2 >> 10) & 1;
   return plan;

@@ -120,9 +120,10 @@ class Simulator final : public SimDevice {
 Expected<DeviceAddress> Simulator::allocate(std::size_t bytes) {
   const std::unique_lock hold(memory_->lock);
   const DeviceAddress address = memory_->space.allocate(bytes);
-  if (address == 0)
+  if (address == 0) {
     return make_error(ErrorCode::kDeviceError,
                       fmt::format("no memory for a buffer of {} bytes on the simulated device", bytes));
+  }
   return address;
 }
 
@@ -134,9 +135,10 @@ void Simulator::release(DeviceAddress address) {
 Status Simulator::write(DeviceAddress to, std::span<const std::byte> from) {
   const std::shared_lock hold(memory_->lock);
   std::byte* host = memory_->space.find(to, from.size());
-  if (host == nullptr && !from.empty())
+  if (host == nullptr && !from.empty()) {
     return make_error(ErrorCode::kInvalidArgument,
                       fmt::format("writing {} bytes at 0x{:x}: {}", from.size(), to, memory_->space.describe(to)));
+  }
   if (!from.empty()) std::memcpy(host, from.data(), from.size());
   return {};
 }
@@ -144,9 +146,10 @@ Status Simulator::write(DeviceAddress to, std::span<const std::byte> from) {
 Status Simulator::read(std::span<std::byte> to, DeviceAddress from) {
   const std::shared_lock hold(memory_->lock);
   const std::byte* host = memory_->space.find(from, to.size());
-  if (host == nullptr && !to.empty())
+  if (host == nullptr && !to.empty()) {
     return make_error(ErrorCode::kInvalidArgument,
                       fmt::format("reading {} bytes at 0x{:x}: {}", to.size(), from, memory_->space.describe(from)));
+  }
   if (!to.empty()) std::memcpy(to.data(), host, to.size());
   return {};
 }

@@ -23,9 +23,10 @@ Status verify(const std::vector<std::byte>& object) {
   if (report->findings.empty()) return {};
   std::vector<std::string> details;
   for (const jit::Finding& finding : report->findings) details.push_back(to_string(finding));
-  return make_error(ErrorCode::kCompileError,
-                    "the static verifier has " + std::to_string(details.size()) + " finding(s) on the compiled kernel",
-                    std::move(details));
+  // Named first: the order in which arguments are evaluated is not fixed.
+  std::string message =
+      "the static verifier has " + std::to_string(details.size()) + " finding(s) on the compiled kernel";
+  return make_error(ErrorCode::kCompileError, std::move(message), std::move(details));
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ std::uint32_t StageWriter::lds(std::string_view tile) {
   return usable_tile(tile, TileSpace::kLds) == nullptr ? 0 : plan_.lds_offset(tile, copy_of(tile));
 }
 
-jit::Reg StageWriter::temp(jit::Bank bank, std::uint16_t registers, std::string name) {
+jit::Reg StageWriter::temp(jit::Bank bank, std::uint16_t registers, const std::string& name) {
   return listing_.regs.add(bank, registers, stage_ + "." + name);
 }
 

@@ -56,12 +56,12 @@ class StageWriter {
   [[nodiscard]] jit::Reg reg(std::string_view tile, std::uint32_t tuple = 0);
   // LDS byte offset of this iteration's copy.
   [[nodiscard]] std::uint32_t lds(std::string_view tile);
-  [[nodiscard]] jit::Reg temp(jit::Bank bank, std::uint16_t registers, std::string name);
-  [[nodiscard]] jit::Reg vtemp(std::string name, std::uint16_t registers = 1) {
-    return temp(jit::Bank::kVgpr, registers, std::move(name));
+  [[nodiscard]] jit::Reg temp(jit::Bank bank, std::uint16_t registers, const std::string& name);
+  [[nodiscard]] jit::Reg vtemp(const std::string& name, std::uint16_t registers = 1) {
+    return temp(jit::Bank::kVgpr, registers, name);
   }
-  [[nodiscard]] jit::Reg stemp(std::string name, std::uint16_t registers = 1) {
-    return temp(jit::Bank::kSgpr, registers, std::move(name));
+  [[nodiscard]] jit::Reg stemp(const std::string& name, std::uint16_t registers = 1) {
+    return temp(jit::Bank::kSgpr, registers, name);
   }
   // A tuple that the kernel ABI places.
   [[nodiscard]] jit::Reg pinned(jit::Bank bank, std::uint16_t registers, std::string name, std::uint32_t physical);

@@ -71,9 +71,10 @@ void read_small(Wave& w, const MicroOp& op) {
     if (!active(exec, l)) continue;
     u32 value = 0;
     load_bytes(*w.group, a[l] + static_cast<u32>(op.imm), bytes, &value);
-    if (op.arg & kSigned)
+    if (op.arg & kSigned) {
       value = bytes == 1 ? static_cast<u32>(static_cast<i32>(static_cast<std::int8_t>(value)))
                          : static_cast<u32>(static_cast<i32>(static_cast<std::int16_t>(value)));
+    }
     if (op.arg & kD16) value = (d[l] & 0xffff0000u) | (value & 0xffff);
     if (op.arg & kD16Hi) value = (d[l] & 0xffff) | (value << 16);
     d[l] = value;
@@ -160,9 +161,10 @@ void read_transposed(Wave& w, const MicroOp& op) {
         if (shift + Bits > 32) out[word + 1][l] |= value >> (32 - shift);
       }
     }
-    for (u32 k = 0; k < kDwords; ++k)
+    for (u32 k = 0; k < kDwords; ++k) {
       for (unsigned l = 0; l < 16; ++l)
         if (active(exec, g + l)) row(w, op.dst, k)[g + l] = out[k][l];
+    }
   }
 }
 

@@ -102,10 +102,12 @@ ZYFA_SIM_INLINE void update_rows(float* acc, const float* a, const float* b, int
       for (int v = 0; v < 2; ++v) _mm256_store_ps(acc + r * Dim + 8 * (half + v), c[r][v]);
   }
 #else
-  for (int k = k0; k < k1; ++k)
-    for (int r = 0; r < R; ++r)
+  for (int k = k0; k < k1; ++k) {
+    for (int r = 0; r < R; ++r) {
       for (int i = 0; i < Dim; ++i)
         acc[r * Dim + i] = std::fma(a[k * Dim + row0 + r], b[k * Dim + i], acc[r * Dim + i]);
+    }
+  }
 #endif
 }
 

@@ -69,9 +69,10 @@ const Region* Memory::region_of(std::uint64_t address) const {
 std::string Memory::describe(std::uint64_t address) const {
   const Region* below = region_of(address);
   auto it = first_after(regions_, address);
-  if (below != nullptr && address - below->address < below->size)
+  if (below != nullptr && address - below->address < below->size) {
     return fmt::format("inside the buffer 0x{:x} ({} bytes), {} bytes before its end", below->address, below->size,
                        below->size - (address - below->address));
+  }
   const std::uint64_t past = below ? address - (below->address + below->size) : ~0ull;
   const std::uint64_t before = it != regions_.end() ? it->address - address : ~0ull;
   if (past == ~0ull && before == ~0ull) return "there is no buffer";

@@ -183,9 +183,10 @@ Refusal decode_operands(const InstText& inst, const RegisterFile& file, MicroOp&
   const std::string_view sources = signature.substr(equals + 1);
   // s_barrier and cache maintenance carry no operand that matters.
   if (destinations.empty() && sources.empty()) return {};
-  if (inst.operands.size() != destinations.size() + sources.size())
+  if (inst.operands.size() != destinations.size() + sources.size()) {
     return fmt::format("has {} operands where {} are expected", inst.operands.size(),
                        destinations.size() + sources.size());
+  }
 
   for (std::size_t i = 0; i < destinations.size(); ++i) {
     Operand& o = i == 0 ? op.dst : op.dst2;

@@ -199,10 +199,11 @@ const VectorTables& vector_tables() {
 }
 
 Expected<Program> decode_program(std::span<const std::byte> text, std::uint64_t entry, const RegisterFile& registers) {
-  if (entry >= text.size() || entry % 4 != 0)
+  if (entry >= text.size() || entry % 4 != 0) {
     return make_error(
         ErrorCode::kCorruptData,
         fmt::format("the kernel's entry 0x{:x} lies outside of the {} bytes of code", entry, text.size()));
+  }
   auto decoded = jit::disassemble(text);
   if (!decoded) return tl::unexpected(decoded.error());
   auto at = std::lower_bound(decoded->begin(), decoded->end(), entry,

@@ -133,10 +133,11 @@ void Strict::check_write(Wave& wave, const MicroOp& op, const StrictOp& s, const
       // Loads of one kind return in order, so the later one wins.
       const bool in_order = (s.cls == IssueClass::kLds && p.op->unit == Unit::kLds) ||
                             (s.cls == IssueClass::kVmem && p.op->unit == Unit::kVmem);
-      if (!in_order)
+      if (!in_order) {
         report(wave, op, "missing-wait", 0,
                fmt::format("writes {}, into which `{}` at +0x{:x} still has to load", name(use, i), text_of(*p.op),
                            offset_of(*p.op)));
+      }
     }
     if (use.vector && ws.clock <= ws.rows[i].last + kHorizon) write_hazards(wave, op, s, use, i);
   }
@@ -259,9 +260,10 @@ void Strict::wait(Wave& wave, unsigned vmcnt, unsigned lgkmcnt) {
     DmaQueue& q = group_.dma[wave.id];
     for (u32 i = 0; i < q.count && q.at(i).sequence + vmcnt <= wave.vm_issued; ++i) {
       const LdsDma& d = q.at(i);
-      for (unsigned l = 0; l < kLanes; ++l)
+      for (unsigned l = 0; l < kLanes; ++l) {
         if (((d.mask >> l) & 1) && static_cast<u64>(d.base) + l * d.stride + d.bytes <= group_.lds_bytes)
           shadow_.end_dma(wave.id, d.base + l * d.stride, d.bytes);
+      }
     }
     release(ws.vm, vmcnt, true);
   }
@@ -282,10 +284,11 @@ void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s) {
                fmt::format("{} bytes at LDS address {}, the workgroup has {}", s.lds_bytes, address, group_.lds_bytes));
         continue;
       }
-      if (address % s.lds_align != 0)
+      if (address % s.lds_align != 0) {
         report(wave, op, "lds-misaligned", l,
                fmt::format("LDS address {} of a {}-byte access must be a multiple of {}", address, s.lds_bytes,
                            s.lds_align));
+      }
       if (!s.lds_atomic && !s.lds_write && shadow_.read_quietly(wave.id, address, s.lds_bytes)) continue;
       LdsVerdict verdict;
       if (s.lds_atomic) {
@@ -519,16 +522,18 @@ void Strict::barrier() {
   for (const Wave& w : group_.waves) some_ended |= w.state == sim::WaveState::kEnded;
   for (Wave& w : group_.waves) {
     if (w.state != sim::WaveState::kBarrier) continue;
-    if (some_ended)
+    if (some_ended) {
       report(w, plan_.program->ops[w.pc - 1], "divergent-barrier", 0,
              "waits at a barrier that other waves ended without reaching");
+    }
     for (const u16 entry : waves_[w.id].lds) enter_again(w, *pool_[entry]);
     DmaQueue& q = group_.dma[w.id];
     for (u32 i = 0; i < q.count; ++i) {
       const LdsDma& d = q.at(i);
-      for (unsigned l = 0; l < kLanes; ++l)
+      for (unsigned l = 0; l < kLanes; ++l) {
         if (((d.mask >> l) & 1) && d.base + u64{l} * d.stride + d.bytes <= group_.lds_bytes)
           shadow_.begin_dma(w.id, d.base + l * d.stride, d.bytes);
+      }
     }
   }
 }

@@ -41,50 +41,59 @@ void Strict::read_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, cons
             [&] { return fmt::format("reads {}, the result of an MFMA of {} passes", name(use, row), r.passes); });
   }
   if (r.valu_at == 0) return;
-  if (s.cls == IssueClass::kMatrix)
+  if (s.cls == IssueClass::kMatrix) {
     require(wave, op, 2, r.valu_at,
             [&] { return fmt::format("an MFMA reads {}, written by the VALU", name(use, row)); });
+  }
   if (!is_valu(s.cls)) return;
-  if (r.writer == IssueClass::kTrans && s.cls != IssueClass::kTrans)
+  if (r.writer == IssueClass::kTrans && s.cls != IssueClass::kTrans) {
     require(wave, op, 1, r.valu_at,
             [&] { return fmt::format("reads {}, the result of a transcendental instruction", name(use, row)); });
-  if (s.cls == IssueClass::kSwap)
+  }
+  if (s.cls == IssueClass::kSwap) {
     require(wave, op, 2, r.valu_at,
             [&] { return fmt::format("a permlane swap reads {}, written by the VALU", name(use, row)); });
+  }
   if (use.role == Role::kDppSource)
     require(wave, op, 2, r.valu_at, [&] { return fmt::format("DPP reads {}, written by the VALU", name(use, row)); });
-  if (s.cls == IssueClass::kReadlane)
+  if (s.cls == IssueClass::kReadlane) {
     require(wave, op, 1, r.valu_at,
             [&] { return fmt::format("a lane of {} is read, written by the VALU", name(use, row)); });
-  if (r.half_select)
+  }
+  if (r.half_select) {
     require(wave, op, 1, r.valu_at,
             [&] { return fmt::format("reads {}, of which the VALU just wrote a part", name(use, row)); });
-  if (r.dot != nullptr && r.dot != op.row)
+  }
+  if (r.dot != nullptr && r.dot != op.row) {
     require(wave, op, 3, r.valu_at,
             [&] { return fmt::format("reads {}, the result of a dot product", name(use, row)); });
+  }
 }
 
 void Strict::write_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row) {
   const RowState& r = waves_[wave.id].rows[row];
   const bool valu = is_valu(s.cls), memory = s.cls == IssueClass::kLds || s.cls == IssueClass::kVmem;
   if (valu || memory) {
-    if (r.matrix_at != 0)
+    if (r.matrix_at != 0) {
       require(wave, op, after_matrix(r), r.matrix_at, [&] {
         return fmt::format("overwrites {}, the result of an MFMA of {} passes", name(use, row), r.passes);
       });
-    if (r.c_read_at != 0)
+    }
+    if (r.c_read_at != 0) {
       require(wave, op, r.c_passes - 1u, r.c_read_at, [&] {
         return fmt::format("overwrites {}, the C operand of an MFMA of {} passes", name(use, row), r.c_passes);
       });
+    }
   }
   if (r.store_at != 0) {
     const u32 need = valu || s.cls == IssueClass::kMatrix ? 2 : 1;
     require(wave, op, need, r.store_at,
             [&] { return fmt::format("overwrites {}, data of a store of 3 or 4 dwords", name(use, row)); });
   }
-  if (valu && s.keeps_part && r.half_select && r.valu_at != 0)
+  if (valu && s.keeps_part && r.half_select && r.valu_at != 0) {
     require(wave, op, 1, r.valu_at,
             [&] { return fmt::format("keeps a part of {}, of which the VALU just wrote the other", name(use, row)); });
+  }
 }
 
 void Strict::scalar_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use) {
@@ -121,9 +130,10 @@ void Strict::check_exec(Wave& wave, const MicroOp& op, const StrictOp& s) {
   for (unsigned i = 0; i < op.sources; ++i) {
     if (op.src[i].kind != OperandKind::kSpecial || !is_valu(s.cls)) continue;
     const auto source = static_cast<SpecialSource>(op.src[i].index);
-    if (source == SpecialSource::kVccz && ws.scalars[kVccLo].valu_at != 0)
+    if (source == SpecialSource::kVccz && ws.scalars[kVccLo].valu_at != 0) {
       require(wave, op, 5, ws.scalars[kVccLo].valu_at,
               [&] { return std::string("reads vccz after the VALU wrote VCC"); });
+    }
     if (source == SpecialSource::kExecz && ws.cmpx_at != 0)
       require(wave, op, 5, ws.cmpx_at, [&] { return std::string("reads execz after the VALU wrote EXEC"); });
   }

@@ -52,9 +52,10 @@ LdsVerdict LdsShadow::check(u32 wave, u32 address, u32 bytes, bool is_write, boo
       return {is_write ? LdsConflict::kWriteAfterWrite : LdsConflict::kReadAfterWrite, static_cast<u32>(w - 1), i};
     if (is_write && r != 0 && r != mine)
       return {LdsConflict::kWriteAfterRead, r == kSeveral ? kMany : static_cast<u32>(r - 1), i};
-    if (!is_atomic && a != 0 && a != mine)
+    if (!is_atomic && a != 0 && a != mine) {
       return {is_write ? LdsConflict::kWriteAfterWrite : LdsConflict::kReadAfterWrite,
               a == kSeveral ? kMany : static_cast<u32>(a - 1), i};
+    }
   }
   return {};
 }

@@ -138,10 +138,11 @@ void cndmask(Wave& w, const MicroOp& op) {
   const Out out = open(w, op, to);
   u32* d = out.p;
 #if defined(__AVX512F__)
-  for (unsigned k = 0; k < 4; ++k)
+  for (unsigned k = 0; k < 4; ++k) {
     _mm512_storeu_si512(
         d + 16 * k, _mm512_mask_blend_epi32(static_cast<__mmask16>(mask >> (16 * k)), _mm512_loadu_si512(a + 16 * k),
                                             _mm512_loadu_si512(b + 16 * k)));
+  }
 #else
   for (unsigned l = 0; l < kLanes; ++l) d[l] = (mask >> l) & 1 ? b[l] : a[l];
 #endif

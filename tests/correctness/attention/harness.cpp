@@ -225,10 +225,11 @@ Expected<std::vector<std::uint16_t>> run_spread(const Case& c, const std::shared
       if (status) status = device->write(address_of(*view, b, s, h), std::as_bytes(std::span(row, kDim)));
     });
   }
-  if (status)
+  if (status) {
     status =
         (*attention)
             ->launch({.q = *q, .k = *k, .v = *v, .out = *out, .softmax_scale = static_cast<float>(c.softmax_scale)});
+  }
   o.for_each_row([&](std::uint16_t* row, std::int64_t b, std::int64_t s, std::int64_t h) {
     if (status) status = device->read(std::as_writable_bytes(std::span(row, kDim)), address_of(*out, b, s, h));
   });

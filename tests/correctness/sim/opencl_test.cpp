@@ -173,9 +173,10 @@ TEST_P(OpenCl, DoubleDivision) {
     u32 i = GID * 64 + LID; out[i] = x[i] / y[i] + __builtin_fma(x[i], y[i], 1.0) - (double)(int)(x[i] * 10.0); })",
          2, 64, Args().add(out).add(bx).add(by), "-O2 -ffp-contract=off");
   const auto result = out.read();
-  for (int i = 0; i < 128; ++i)
+  for (int i = 0; i < 128; ++i) {
     ASSERT_EQ(result[i], x[i] / y[i] + std::fma(x[i], y[i], 1.0) - static_cast<double>(static_cast<int>(x[i] * 10.0)))
         << i;
+  }
 }
 
 TEST_P(OpenCl, Atomics) {

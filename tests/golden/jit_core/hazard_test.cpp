@@ -32,7 +32,7 @@ struct Form {
 Operand reg_slot() { return Reg{}; }
 
 Form listing_form(std::string name, Op op, std::string mir, Modifiers mods = {},
-                  std::map<int, Operand> constants = {}) {
+                  const std::map<int, Operand>& constants = {}) {
   Form f{std::move(name), std::move(mir), {}, op, mods, {}, {}};
   const auto operands = op_info(op).operands;
   f.slots.assign(operands.begin(), operands.end());

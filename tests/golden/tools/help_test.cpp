@@ -17,7 +17,7 @@ constexpr const char* kCommands[] = {"run", "prewarm", "list", "dump", "explain"
 class Help : public testing::TestWithParam<std::string> {};
 
 TEST_P(Help, IsAsRecorded) {
-  const std::string command = GetParam();
+  const std::string& command = GetParam();
   const Session session;
   const Result result = session.zyfa_jit(command.empty() ? std::vector<std::string>{"--help"}
                                                          : std::vector<std::string>{command, "--help"});
@@ -31,7 +31,7 @@ TEST_P(Help, IsAsRecorded) {
 }
 
 TEST_P(Help, TeachesWithAnExampleAndFitsTheScreen) {
-  const std::string command = GetParam();
+  const std::string& command = GetParam();
   const Session session;
   const Result result = session.zyfa_jit(command.empty() ? std::vector<std::string>{"--help"}
                                                          : std::vector<std::string>{command, "--help"});

@@ -32,9 +32,10 @@ std::string kernel_text() {
     }
     for (int i = 0; i < 8; ++i) s += "v_cvt_pk_bf16_f32 v" + n(88 + i) + ", v" + n(2 * i) + ", v" + n(2 * i + 1) + "\n";
     s += "s_nop 1\n";
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 4; ++i) {
       s += "v_mfma_f32_32x32x16_bf16 " + tuple(16 + 16 * (i % 2), 16) + ", " + tuple(72 + 4 * (i % 2), 4) + ", " +
            tuple(88 + 4 * (i % 2), 4) + ", " + tuple(16 + 16 * (i % 2), 16) + "\n";
+    }
     s += nops(7);
     for (int i = 0; i < 16; ++i) s += "v_mul_f32 v" + n(i) + ", v105, v" + n(48 + i) + "\n";
     for (int i = 0; i < 16; ++i) s += "v_mov_b32 v" + n(i) + ", 0\n";

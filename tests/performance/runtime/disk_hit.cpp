@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <string>
 
 #include "zyfa/attention.h"
 
@@ -39,7 +40,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const zyfa::AttentionInfo info = (*attention)->info();
-  std::printf("%s %lld %zu mapped=%s\n", zyfa::kernel_source_name(info.source).data(), done,
+  std::printf("%s %lld %zu mapped=%s\n", std::string(zyfa::kernel_source_name(info.source)).c_str(), done,
               (*attention)->object().size(), mapped());
   return 0;
 }

@@ -27,31 +27,35 @@ void run_loop(benchmark::State& state, const std::string& body, const char* coun
 
 void mfma_bf16(benchmark::State& state) {
   std::string body;
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 4; ++i) {
     body +=
         fmt::format("v_mfma_f32_32x32x16_bf16 v[{0}:{1}], v[8:11], v[12:15], v[{0}:{1}]\n", 16 + 16 * i, 31 + 16 * i);
+  }
   run_loop(state, body, "flops", 4.0 * 2 * 32 * 32 * 16);
 }
 void mfma_fp8(benchmark::State& state) {
   std::string body;
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 4; ++i) {
     body +=
         fmt::format("v_mfma_f32_32x32x64_f8f6f4 v[{0}:{1}], v[2:9], v[8:15], v[{0}:{1}]\n", 16 + 16 * i, 31 + 16 * i);
+  }
   run_loop(state, body, "flops", 4.0 * 2 * 32 * 32 * 64);
 }
 void mfma_scaled_fp8(benchmark::State& state) {
   std::string body;
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 4; ++i) {
     body += fmt::format("v_mfma_scale_f32_32x32x64_f8f6f4 v[{0}:{1}], v[2:9], v[8:15], v[{0}:{1}], v100, v101\n",
                         16 + 16 * i, 31 + 16 * i);
+  }
   run_loop(state, body, "flops", 4.0 * 2 * 32 * 32 * 64);
 }
 void valu(benchmark::State& state) {
   std::string body;
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 8; ++i) {
     body +=
         fmt::format("v_fma_f32 v{0}, v{1}, v{1}, v{0}\nv_max3_f32 v{2}, v{0}, v{1}, v{2}\nv_add_u32 v{3}, v{0}, v{3}\n",
                     16 + i, 32 + i, 48 + i, 64 + i);
+  }
   run_loop(state, body, "lane_ops", 24.0 * 64);
 }
 void exponential(benchmark::State& state) {
