@@ -153,7 +153,13 @@ Expected<Lookup> Cache::lead(const Key& key, const Builder& build, std::promise<
     flights_.erase(key.bytes);
   }
   promise.set_value(result);
-  if (filled && filled->lookup.source == CacheSource::kBuilt) publish_later(key, std::move(*filled));
+  if (filled && filled->lookup.source == CacheSource::kBuilt && writable_) {
+    try {
+      publish_later(key, std::move(*filled));
+    } catch (...) {                  // out of memory
+      ++counters_.publish_failures;  // the kernel itself is sound and in memory
+    }
+  }
   return result;
 }
 
@@ -211,11 +217,14 @@ Expected<Lookup> Cache::run_builder(const Key& key, const Builder& build) {
 }
 
 void Cache::publish_later(const Key& key, Filled filled) {
-  if (!writable_) return;
   // A std::function must be copyable, which a lock is not.
   auto held = std::make_shared<Filled>(std::move(filled));
   publisher_.enqueue([this, name = key.name(), held] {
-    publish(name, *held->lookup.entry);
+    try {
+      publish(name, *held->lookup.entry);
+    } catch (...) {
+      ++counters_.publish_failures;
+    }
     held->lock.release();
   });
 }

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace zyfa::cache {
 
 struct Publisher::State {
   std::mutex mutex;
+  std::mutex joining;  // so that two callers may stop
   std::condition_variable work;
   std::condition_variable finished;
   std::deque<Job> jobs;
@@ -45,26 +47,41 @@ Publisher::~Publisher() {
     static_cast<void>(state_.release());
     return;
   }
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stopping = true;
-  }
-  state_->work.notify_all();
-  if (state_->thread.joinable()) state_->thread.join();
+  stop();
 }
 
 bool Publisher::in_owner_process() const { return ::getpid() == owner_; }
 
 void Publisher::enqueue(Job job) {
-  if (!in_owner_process()) {
-    job();
-    return;
-  }
+  if (!in_owner_process() || !hand_over(job)) job();
+}
+
+// False, with the job untouched, when no thread takes jobs.
+bool Publisher::hand_over(Job& job) {
   const std::lock_guard lock(state_->mutex);
-  if (!state_->thread.joinable()) state_->thread = std::thread([state = state_.get()] { state->run(); });
+  if (state_->stopping) return false;
+  if (!state_->thread.joinable()) {
+    try {
+      state_->thread = std::thread([state = state_.get()] { state->run(); });
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
   state_->jobs.push_back(std::move(job));
   ++state_->enqueued;
   state_->work.notify_one();
+  return true;
+}
+
+void Publisher::stop() {
+  if (!in_owner_process()) return;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+  }
+  state_->work.notify_all();
+  const std::lock_guard lock(state_->joining);
+  if (state_->thread.joinable()) state_->thread.join();
 }
 
 void Publisher::drain() {

@@ -2,6 +2,7 @@
 // processes.
 #pragma once
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,6 +117,28 @@ class EventLog {
  private:
   mutable std::mutex mutex_;
   std::vector<CacheEvent> events_;
+};
+
+// While it lives no thread can be started: the default stack is larger than any address space.
+class NoNewThreads {
+ public:
+  NoNewThreads() {
+    ::pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    ::pthread_attr_init(&huge);
+    ::pthread_attr_setstacksize(&huge, std::size_t{1} << 52);
+    ::pthread_setattr_default_np(&huge);
+    ::pthread_attr_destroy(&huge);
+  }
+  ~NoNewThreads() {
+    ::pthread_setattr_default_np(&before_);
+    ::pthread_attr_destroy(&before_);
+  }
+  NoNewThreads(const NoNewThreads&) = delete;
+  NoNewThreads& operator=(const NoNewThreads&) = delete;
+
+ private:
+  pthread_attr_t before_;
 };
 
 // A child that runs `body` and exits with what it returns. Only from a single-threaded test.

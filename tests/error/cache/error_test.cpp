@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
+#include <system_error>
+#include <thread>
+
 #include "tests/cache/store/cache_testing.h"
 
 namespace zyfa::cache {
@@ -87,6 +91,34 @@ TEST(CacheErrors, TheMissNamesALayerThatCouldNotBeUsed) {
   ASSERT_FALSE(miss);
   EXPECT_THAT(miss.error().details,
               testing::Contains(HasSubstr("unusable: cache directory '/nonexistent/zyfa/cache'")));
+}
+
+TEST(CacheErrors, WithoutAThreadEntriesArePublishedByTheCaller) {
+  const TemporaryDirectory directory;
+  const NoNewThreads none;
+  ASSERT_THROW(std::thread([] {}).join(), std::system_error);
+  Cache cache(config_for(directory.path("cache")), {});
+  const auto built = cache.get_or_build(key_of(1), builder_of(1));
+  ASSERT_TRUE(built);
+  EXPECT_TRUE(holds(*built->entry, object_of(1)));
+  EXPECT_EQ(count_files(directory.path("cache/v1"), key_of(1).name()), 1u);
+  EXPECT_EQ(count_files(directory.path("cache/v1/locks"), ""), 0u);
+  cache.flush();
+  EXPECT_EQ(cache.stats().published, 1u);
+}
+
+TEST(CacheErrors, APublishThatThrowsIsCounted) {
+  const TemporaryDirectory directory;
+  CacheOptions options;
+  options.publish_hook = [](PublishStep) -> Status { throw std::bad_alloc(); };
+  Cache cache(config_for(directory.path("cache")), std::move(options));
+  EXPECT_TRUE(cache.get_or_build(key_of(1), builder_of(1)));
+  cache.flush();
+  EXPECT_TRUE(cache.get_or_build(key_of(2), builder_of(2)));
+  cache.flush();
+  EXPECT_EQ(cache.stats().publish_failures, 2u);
+  EXPECT_EQ(cache.stats().published, 0u);
+  EXPECT_EQ(count_files(directory.path("cache/v1/locks"), ""), 0u);
 }
 
 }  // namespace
