@@ -5,12 +5,18 @@
 // links go through one lock. lld's fatal errors end in its crash-recovery frame, not in exit(), and come back as text.
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,82 +29,111 @@ LLD_HAS_DRIVER(elf)
 namespace zyfa::jit {
 namespace {
 
-class MemoryFile {
+class UniqueFd {
  public:
-  explicit MemoryFile(const char* name) : fd_(::memfd_create(name, MFD_CLOEXEC)) {}
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  ~MemoryFile() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~UniqueFd() {
+    if (fd_ >= 0) ::close(fd_);
   }
 
+  [[nodiscard]] int get() const { return fd_; }
   [[nodiscard]] bool is_open() const { return fd_ >= 0; }
   [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
-  [[nodiscard]] bool write_all(std::span<const std::byte> bytes) const {
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t n = ::pwrite(fd_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-      if (n < 0 && errno == EINTR) {
-        continue;
-      }
-      if (n <= 0) {
-        return false;
-      }
-      done += static_cast<std::size_t>(n);
-    }
-    return true;
-  }
-
  private:
-  int fd_;
+  int fd_ = -1;
 };
 
-// A pipe whose write end has a path, drained by a thread until every write end is closed.
+tl::unexpected<Error> io_error(const char* what, int code) {
+  return make_error(ErrorCode::kIoError, std::string("linking in memory failed: ") + what + ": " + std::strerror(code));
+}
+
+Expected<UniqueFd> memory_file(std::span<const std::byte> bytes) {
+  UniqueFd file(::memfd_create("zyfa-object", MFD_CLOEXEC));
+  if (!file.is_open()) return io_error("memfd_create", errno);
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = ::pwrite(file.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return io_error("write", errno);
+    done += static_cast<std::size_t>(n);
+  }
+  return file;
+}
+
+// A pipe whose write end has a path, drained by a thread. The end of the output is what finish() says and not the end
+// of the file: a process forked meanwhile holds copies of the write end for as long as it likes.
 class OutputPipe {
  public:
-  OutputPipe() {
-    if (::pipe2(fds_, O_CLOEXEC) != 0) return;
-    reader_ = std::thread([this] { drain(); });
+  [[nodiscard]] static Expected<std::unique_ptr<OutputPipe>> open() {
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC) != 0) return io_error("pipe", errno);
+    std::unique_ptr<OutputPipe> pipe(new OutputPipe);
+    pipe->read_end_ = UniqueFd(fds[0]);
+    pipe->write_end_ = UniqueFd(fds[1]);
+    pipe->written_ = UniqueFd(::eventfd(0, EFD_CLOEXEC));
+    if (!pipe->written_.is_open()) return io_error("eventfd", errno);
+    // Only this end: lld opens the path anew, and must block when the pipe is full.
+    if (::fcntl(fds[0], F_SETFL, O_NONBLOCK) != 0) return io_error("fcntl", errno);
+    try {
+      pipe->reader_ = std::thread([raw = pipe.get()] { raw->drain(); });
+    } catch (const std::system_error& error) {
+      return io_error("no thread to read lld's output", error.code().value());
+    }
+    return pipe;
   }
   OutputPipe(const OutputPipe&) = delete;
   OutputPipe& operator=(const OutputPipe&) = delete;
-  ~OutputPipe() { finish(); }
+  ~OutputPipe() { stop(); }
 
-  [[nodiscard]] bool is_open() const { return fds_[0] >= 0; }
-  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(fds_[1]); }
+  [[nodiscard]] std::string path() const { return write_end_.path(); }
 
-  // Everything written to the path. Call once, when no one writes any more.
-  std::vector<std::byte> finish() {
-    if (fds_[1] >= 0) ::close(fds_[1]);
-    if (reader_.joinable()) reader_.join();
-    if (fds_[0] >= 0) ::close(fds_[0]);
-    fds_[0] = fds_[1] = -1;
+  // Everything written to the path. Call once, when no one in this process writes any more.
+  [[nodiscard]] std::vector<std::byte> finish() {
+    stop();
     return std::move(bytes_);
   }
 
  private:
+  OutputPipe() = default;
+
+  void stop() {
+    if (!reader_.joinable()) return;
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(written_.get(), &one, sizeof one));  // a new counter takes a 1 at once
+    reader_.join();
+  }
+
   void drain() {
+    pollfd fds[2] = {{read_end_.get(), POLLIN, 0}, {written_.get(), POLLIN, 0}};
+    while (true) {
+      if (::poll(fds, 2, -1) < 0) continue;
+      const bool last = fds[1].revents != 0;  // before the read: what was written before it was told is then read
+      if (!read_all() || last) return;
+    }
+  }
+
+  // What the pipe holds now; false at its end.
+  bool read_all() {
     std::array<std::byte, 65536> block;
     while (true) {
-      const ssize_t n = ::read(fds_[0], block.data(), block.size());
+      const ssize_t n = ::read(read_end_.get(), block.data(), block.size());
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return;
+      if (n <= 0) return n < 0 && errno == EAGAIN;
       bytes_.insert(bytes_.end(), block.begin(), block.begin() + n);
     }
   }
 
-  int fds_[2] = {-1, -1};
+  UniqueFd read_end_, write_end_, written_;
   std::thread reader_;
   std::vector<std::byte> bytes_;
 };
-
-tl::unexpected<Error> io_error(const char* what) {
-  return make_error(ErrorCode::kIoError,
-                    std::string("linking in memory failed: ") + what + ": " + std::strerror(errno));
-}
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
@@ -122,16 +157,12 @@ Expected<std::vector<std::byte>> link_object(std::span<const std::byte> object) 
   static std::mutex lld_lock;
   static bool lld_broken = false;  // guarded by lld_lock; set when lld says that it must not run again
 
-  const MemoryFile input("zyfa-object");
-  OutputPipe output;
-  if (!input.is_open() || !output.is_open()) {
-    return io_error("memfd_create or pipe");
-  }
-  if (!input.write_all(object)) {
-    return io_error("write");
-  }
-  const std::string input_path = input.path();
-  const std::string output_path = output.path();
+  const Expected<UniqueFd> input = memory_file(object);
+  if (!input) return tl::unexpected(input.error());
+  const Expected<std::unique_ptr<OutputPipe>> output = OutputPipe::open();
+  if (!output) return tl::unexpected(output.error());
+  const std::string input_path = input->path();
+  const std::string output_path = (*output)->path();
   // --threads=1 also keeps lld from unlinking the output path first. Local labels are of no use after linking.
   const char* const arguments[] = {"ld.lld",
                                    "-shared",
@@ -156,7 +187,7 @@ Expected<std::vector<std::byte>> link_object(std::span<const std::byte> object) 
     failed = result.retCode != 0;
     lld_broken = !result.canRunAgain;
   }
-  std::vector<std::byte> linked = output.finish();
+  std::vector<std::byte> linked = (*output)->finish();
   if (failed) {
     std::vector<std::string> details = lines_of(messages);
     std::string message = "linking the object failed: " + (details.empty() ? "no reason given" : details.front());

@@ -1,5 +1,12 @@
 // From listing to code object: what comes back, determinism, diagnostics, linking from many threads.
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
@@ -157,6 +164,34 @@ TEST(Assembler, AssemblesFromManyThreads) {
   EXPECT_EQ(different, 0);
 }
 
+// Children forked during links keep the descriptors they inherited; no link may wait for them.
+TEST(Assembler, LinksWhileChildrenHoldItsDescriptors) {
+  const auto object = must(assemble_object(print_assembly(sample::attention_like(50), sample::declaration("k"))));
+  const auto expected = must(link_object(object));
+  std::atomic<bool> linked = false;
+  std::vector<pid_t> children;
+  std::thread forker([&] {
+    while (!linked && children.size() < 50) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        ::alarm(120);
+        while (true) ::pause();
+      }
+      children.push_back(child);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(must(link_object(object)), expected);
+  linked = true;
+  forker.join();
+  EXPECT_GT(children.size(), 1u);
+  for (const pid_t child : children) {
+    EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "a link lasted as long as a child";
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+}
+
 TEST(Assembler, LinkErrorsAreData) {
   for (int i = 0; i < 3; ++i) {
     const auto garbage = link_object(std::vector<std::byte>(100));
@@ -170,6 +205,39 @@ TEST(Assembler, LinkErrorsAreData) {
     EXPECT_THAT(undefined.error().message, HasSubstr("nowhere"));
   }
   EXPECT_TRUE(link_object(must(assemble_object("s_endpgm\n"))));  // and lld still runs
+}
+
+// With neither descriptors nor a thread to be had: an error each time, and nothing leaks.
+TEST(Assembler, LinkingWithoutDescriptorsOrThreadsIsAnError) {
+  const auto object = must(assemble_object("s_endpgm\n"));
+  ASSERT_TRUE(link_object(object));
+  const int next = ::dup(0);  // the lowest free number
+  ::close(next);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (int spare = 0; spare < 4; ++spare) {  // memfd, two of the pipe, eventfd
+    const rlimit low{static_cast<rlim_t>(next + spare), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+    const auto linked = link_object(object);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    ASSERT_FALSE(linked);
+    EXPECT_EQ(linked.error().code, ErrorCode::kIoError);
+  }
+  pthread_attr_t usual, huge;  // a default stack larger than any address space: no thread starts
+  ASSERT_EQ(::pthread_getattr_default_np(&usual), 0);
+  ::pthread_attr_init(&huge);
+  ::pthread_attr_setstacksize(&huge, std::size_t{1} << 52);
+  ASSERT_EQ(::pthread_setattr_default_np(&huge), 0);
+  const auto linked = link_object(object);
+  ASSERT_EQ(::pthread_setattr_default_np(&usual), 0);
+  ::pthread_attr_destroy(&huge);
+  ::pthread_attr_destroy(&usual);
+  ASSERT_FALSE(linked);
+  EXPECT_THAT(linked.error().message, HasSubstr("no thread"));
+  const int after = ::dup(0);
+  ::close(after);
+  EXPECT_EQ(after, next);
+  EXPECT_TRUE(link_object(object));
 }
 
 TEST(Assembler, DiagnosticsAreData) {
