@@ -56,6 +56,8 @@ class Service final : public JitService {
     VerifyResult result;
     result.target = object->target;
     result.instructions = report->instructions;
+    result.not_reached = report->not_reached;
+    result.notes = std::move(report->notes);
     for (const jit::KernelImage& kernel : object->kernels) result.kernels.push_back(kernel.name);
     for (jit::Finding& finding : report->findings) {
       result.findings.push_back({.kind = std::string(jit::finding_kind_name(finding.kind)),

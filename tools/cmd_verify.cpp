@@ -28,12 +28,15 @@ OrderedJson to_json(const VerifyResult& result, const std::string& file) {
           {"target", result.target},
           {"kernels", result.kernels},
           {"instructions", result.instructions},
-          {"findings", findings}};
+          {"not_reached", result.not_reached},
+          {"findings", findings},
+          {"notes", result.notes}};
 }
 
 void print_text(const VerifyResult& result, const std::string& file) {
-  fmt::print("{}: {}, {}, {}\n", file, result.target.empty() ? "no target in its metadata" : result.target,
-             counted(result.kernels.size(), "kernel"), counted(result.instructions, "instruction"));
+  fmt::print("{}: {}, {}, {} checked, {} not reached\n", file,
+             result.target.empty() ? "no target in its metadata" : result.target,
+             counted(result.kernels.size(), "kernel"), counted(result.instructions, "instruction"), result.not_reached);
   for (const std::string& kernel : result.kernels) {
     fmt::print("  kernel {}\n", kernel);
   }
@@ -43,7 +46,14 @@ void print_text(const VerifyResult& result, const std::string& file) {
       fmt::print("           from {}\n", finding.origin);
     }
   }
-  fmt::print("{}\n", result.findings.empty() ? "nothing wrong was found" : counted(result.findings.size(), "finding"));
+  for (const std::string& note : result.notes) {
+    fmt::print("  note: {}\n", note);
+  }
+  if (!result.findings.empty()) {
+    fmt::print("{}\n", counted(result.findings.size(), "finding"));
+  } else {
+    fmt::print("nothing wrong was found{}\n", result.notes.empty() ? "" : "; the notes say what to know of it");
+  }
 }
 
 int verify(const Options& options) {
@@ -70,7 +80,8 @@ void add_verify(CLI::App& app, Chosen& chosen) {
   CLI::App* command =
       add_command(app, "verify",
                   "Checks a gfx950 code object without running it. Covers wait states, waits on memory results, "
-                  "register and LDS budget, tuple alignment, control flow, descriptor against metadata.",
+                  "register and LDS budget, tuple alignment, control flow, descriptor against metadata. Notes name "
+                  "code that was not checked.",
                   "  zyfa-jit verify kernel.hsaco\n"
                   "  zyfa-jit dump --problem bf16,d=128,causal --save k.hsaco && zyfa-jit verify k.hsaco --json",
                   options->form);

@@ -14,6 +14,33 @@ namespace {
 // A broken kernel repeats one fault many times: this many findings are enough to see it.
 constexpr std::size_t kMaxFindings = 200;
 
+bool is_padding(const Decoded& inst) {
+  return !inst.valid || inst.mnemonic == "s_nop" || inst.mnemonic == "s_code_end";
+}
+
+// Instructions of `kernel` that no followed path reaches.
+std::uint32_t count_not_reached(const Program& program) {
+  std::uint32_t count = 0, next = 0;  // blocks are in order of address
+  const auto add = [&](std::uint32_t end) {
+    for (; next < end; ++next) count += is_padding(*program.nodes[next].inst) ? 0 : 1;
+  };
+  for (const Block& block : program.blocks) {
+    add(block.begin);
+    next = block.end;
+  }
+  add(static_cast<std::uint32_t>(program.nodes.size()));
+  return count;
+}
+
+std::uint32_t count_outside_kernels(const CodeObject& object, std::span<const Decoded> decoded) {
+  return static_cast<std::uint32_t>(std::ranges::count_if(decoded, [&](const Decoded& inst) {
+    const auto holds = [&](const KernelImage& kernel) {
+      return inst.offset >= kernel.entry_offset && inst.offset - kernel.entry_offset < kernel.code_bytes;
+    };
+    return !is_padding(inst) && std::ranges::none_of(object.kernels, holds);
+  }));
+}
+
 }  // namespace
 
 std::string hex(std::uint64_t value) {
@@ -119,6 +146,10 @@ VerifyReport verify_kernel(const CodeObject& object, const KernelImage& kernel, 
   verify::check_declaration(object, kernel, reporter);
   const verify::Program program = verify::build_program(object, kernel, decoded, reporter);
   for (const verify::Block& block : program.blocks) report.instructions += block.end - block.begin;
+  report.not_reached = verify::count_not_reached(program);
+  if (report.not_reached != 0) {
+    reporter.note("not checked: instructions that no followed path reaches: " + std::to_string(report.not_reached));
+  }
   verify::check_budget(program, reporter, report);
   verify::check_operands(program, reporter);
   verify::check_wait_states(program, reporter);
@@ -129,6 +160,9 @@ VerifyReport verify_kernel(const CodeObject& object, const KernelImage& kernel, 
 }
 
 Expected<VerifyReport> verify_object(const CodeObject& object) {
+  if (object.kernels.empty()) {
+    return make_error(ErrorCode::kNotFound, "the code object holds no kernel, so there is nothing to verify");
+  }
   auto decoded = disassemble(object.text);
   if (!decoded) return tl::unexpected<Error>(decoded.error());
   VerifyReport total;
@@ -137,9 +171,15 @@ Expected<VerifyReport> verify_object(const CodeObject& object) {
     std::move(one.findings.begin(), one.findings.end(), std::back_inserter(total.findings));
     std::move(one.notes.begin(), one.notes.end(), std::back_inserter(total.notes));
     total.instructions += one.instructions;
+    total.not_reached += one.not_reached;
     total.vgprs = std::max(total.vgprs, one.vgprs);
     total.agprs = std::max(total.agprs, one.agprs);
     total.sgprs = std::max(total.sgprs, one.sgprs);
+  }
+  if (const std::uint32_t outside = verify::count_outside_kernels(object, *decoded); outside != 0) {
+    total.not_reached += outside;
+    total.notes.push_back("not checked: instructions that belong to no kernel (functions, say): " +
+                          std::to_string(outside));
   }
   return total;
 }

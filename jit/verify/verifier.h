@@ -41,13 +41,14 @@ struct VerifyReport {
   std::vector<Finding> findings;
   std::vector<std::string> notes;  // not faults: what was not followed, not listed, or is only inadvisable
   std::uint32_t instructions = 0;  // reachable ones
+  std::uint32_t not_reached = 0;   // without padding (s_nop, s_code_end); nothing was checked in them
   std::uint32_t vgprs = 0, agprs = 0, sgprs = 0;  // highest used + 1
 };
 
 // Verifies one kernel. `decoded` is the disassembly of the whole text section.
 [[nodiscard]] VerifyReport verify_kernel(const CodeObject& object, const KernelImage& kernel,
                                          std::span<const Decoded> decoded);
-// All kernels of an object.
+// All kernels of an object, and how much of its code belongs to none. kNotFound when it has no kernel.
 [[nodiscard]] Expected<VerifyReport> verify_object(const CodeObject& object);
 
 }  // namespace zyfa::jit

@@ -90,13 +90,16 @@ struct VerifyFinding {
 };
 
 struct VerifyResult {
-  std::string target;                // from the object's metadata
-  std::vector<std::string> kernels;  // symbols
-  std::uint32_t instructions = 0;
-  std::vector<VerifyFinding> findings;  // empty: nothing wrong was found
+  std::string target;                   // from the object's metadata
+  std::vector<std::string> kernels;     // symbols
+  std::uint32_t instructions = 0;       // checked: on a path from a kernel's entry
+  std::uint32_t not_reached = 0;        // not checked: on no path that was followed, or in no kernel; without padding
+  std::vector<VerifyFinding> findings;  // empty: nothing wrong was found in what was checked
+  std::vector<std::string> notes;       // what was not checked or not followed, and what is only inadvisable
 };
 
 // Static verification of any gfx950 code object. Opens libzyfa_jit.
+// kCorruptData, kArchMismatch, kNotFound (no kernel in it), kDeviceUnavailable (no libzyfa_jit).
 [[nodiscard]] ZYFA_API Expected<VerifyResult> verify_object(std::span<const std::byte> object);
 
 // The canonical key fields of a problem's kernel, "name=value" one a line, and "key=" with its hex digest on the last.

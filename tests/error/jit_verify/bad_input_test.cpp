@@ -16,6 +16,15 @@ TEST(BadInput, NoCodeAtAll) {
   EXPECT_EQ(of_kind(r, FindingKind::kControlFlow).size(), 1u) << listing_of(r);
 }
 
+TEST(BadInput, NoKernelIsAnError) {
+  Subject s = subject_of(machine_code("s_endpgm\n"));
+  s.object.kernels.clear();
+  const Expected<VerifyReport> r = verify_object(s.object);
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(r.error().message, ::testing::HasSubstr("holds no kernel"));
+}
+
 TEST(BadInput, EntryOutsideOrInsideAnInstruction) {
   const std::string text = "s_mov_b32 s3, 0x12345678\ns_endpgm\n";
   for (const std::uint64_t entry : {std::uint64_t{4}, std::uint64_t{1000}, ~std::uint64_t{0}}) {

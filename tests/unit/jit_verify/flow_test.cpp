@@ -51,6 +51,33 @@ TEST(ControlFlow, IndirectJumpsAreNotedAndNotFollowed) {
   EXPECT_THAT(r.notes[0], HasSubstr("not followed: `s_setpc_b64 s[0:1]` at 0x0"));
 }
 
+TEST(ControlFlow, CodeOnNoPathIsCountedAndNoted) {
+  const VerifyReport behind = verify_text("s_endpgm\nv_mov_b32 v1, v2\ns_nop 0\ns_endpgm\n");
+  expect_clean(behind);
+  EXPECT_EQ(behind.instructions, 1u);
+  EXPECT_EQ(behind.not_reached, 2u);  // s_nop is padding
+  ASSERT_EQ(behind.notes.size(), 1u);
+  EXPECT_THAT(behind.notes[0], HasSubstr("no followed path reaches: 2"));
+  const VerifyReport between = verify_text("s_branch 1\nv_mov_b32 v1, v2\ns_endpgm\n");
+  EXPECT_EQ(between.instructions, 2u);
+  EXPECT_EQ(between.not_reached, 1u);
+  const VerifyReport all = verify_text("s_branch 1\ns_nop 0\ns_endpgm\ns_nop 0\n");
+  EXPECT_EQ(all.not_reached, 0u);
+  EXPECT_TRUE(all.notes.empty());
+}
+
+TEST(ControlFlow, CodeOfNoKernelIsCountedAndNoted) {
+  Subject s = subject_of(machine_code("s_endpgm\nv_mov_b32 v1, v2\ns_setpc_b64 s[30:31]\n"));
+  s.kernel.code_bytes = 4;
+  s.object.kernels = {s.kernel};
+  const Expected<VerifyReport> r = verify_object(s.object);
+  ASSERT_TRUE(r);
+  expect_clean(*r);
+  EXPECT_EQ(r->not_reached, 2u);
+  ASSERT_EQ(r->notes.size(), 1u);
+  EXPECT_THAT(r->notes[0], HasSubstr("belong to no kernel (functions, say): 2"));
+}
+
 TEST(ControlFlow, PreloadedArgumentsEnterTwice) {
   const std::string text = "s_branch entry\n.fill 63, 4, 0xbf800000\nentry:\n";
   const auto preload = [](Subject& s) {

@@ -289,5 +289,36 @@ TEST(Hazards, TinyLoopsDoNotStall) {
   EXPECT_TRUE(r.findings.empty()) << listing_of(r);
 }
 
+TEST(WaitStates, DoublePrecisionMfmaIsNotedAsUnchecked) {
+  const VerifyReport r =
+      verify_body("v_mfma_f64_16x16x4_f64 v[0:7], v[40:41], v[42:43], v[0:7]\n" + std::string(kReadD) +
+                  "\nv_mfma_f64_16x16x4_f64 v[0:7], v[40:41], v[42:43], v[0:7]\n");
+  ASSERT_EQ(r.notes.size(), 1u) << listing_of(r);
+  EXPECT_THAT(r.notes[0], HasSubstr("not checked: wait states after the results of f64 MFMAs"));
+  EXPECT_THAT(r.notes[0], HasSubstr(": 2, the first `v_mfma_f64_16x16x4_f64 v[0:7]"));
+  EXPECT_TRUE(verify_body(std::string(kXdl4) + "\n").notes.empty());
+}
+
+// A chain of branches, each to an MFMA of its own; all meet before an instruction that reads none of the results. The
+// nearest way into the chain is the one looked at first, so that all others arrive where it has been.
+std::string fan(int ways) {
+  std::string chain, targets;
+  for (int i = 0; i < ways; ++i) {
+    const std::string name = "way" + std::to_string(i);
+    chain += "s_cbranch_scc0 " + name + "\n";
+    targets = name + ":\nv_mfma_f32_16x16x32_bf16 v[0:3], v[20:23], v[24:27], v[4:7]\ns_branch meet\n" + targets;
+  }
+  return chain + "s_branch meet\n" + targets + "meet:\nv_mov_b32 v70, v90\n";
+}
+
+TEST(WaitStates, PathsLeftOutAreNoted) {
+  EXPECT_TRUE(verify_body(fan(4)).notes.empty());
+  const VerifyReport r = verify_body(fan(400));
+  EXPECT_TRUE(r.findings.empty()) << listing_of(r);
+  ASSERT_EQ(r.notes.size(), 1u);
+  EXPECT_THAT(r.notes[0], HasSubstr("checked in part: instructions with so many paths before them"));
+  EXPECT_THAT(r.notes[0], HasSubstr("the first `v_m"));
+}
+
 }  // namespace
 }  // namespace zyfa::jit::testing
