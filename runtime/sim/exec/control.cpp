@@ -21,7 +21,7 @@ void endpgm(Wave& w, const MicroOp&) { w.state = WaveState::kEnded; }
 void barrier(Wave& w, const MicroOp&) { w.state = WaveState::kBarrier; }
 
 void waitcnt(Wave& w, const MicroOp& op) {
-  if (op.vmcnt < 63) land_until(w, op.vmcnt);
+  if (op.vmcnt < kVmcntMax) land_until(w, op.vmcnt);
 }
 
 // SCC-independent program counter reads give the address of the next instruction.
@@ -44,6 +44,8 @@ void swappc(Wave& w, const MicroOp& op) {
 
 // imm2: id | offset << 6 | (size - 1) << 11, as in the encoding. Register 1 is MODE, 4 HW_ID.
 constexpr u32 kHwMode = 1;
+// gpr_idx_en and vskip change what every vector instruction does.
+constexpr u32 kUnknownModes = 1u << 27 | 1u << 28;
 u32 hw_register(const Wave& w, u32 id) { return id == kHwMode ? w.mode : 0; }
 void getreg(Wave& w, const MicroOp& op) {
   const u32 offset = (op.imm2 >> 6) & 31, size = ((op.imm2 >> 11) & 31) + 1;
@@ -55,7 +57,10 @@ void setreg(Wave& w, const MicroOp& op) {
   const u32 offset = (op.imm2 >> 6) & 31, size = ((op.imm2 >> 11) & 31) + 1;
   const u32 mask = static_cast<u32>(((1ull << size) - 1) << offset);
   const u32 value = scalar_value(w, op.src[op.sources - 1], 0);
-  apply_mode(w, (w.mode & ~mask) | ((value << offset) & mask));
+  const u32 mode = (w.mode & ~mask) | ((value << offset) & mask);
+  if ((mode & kUnknownModes) != 0)
+    return raise_fault(w, op, 0, fmt::format("sets MODE to 0x{:08x}; gpr_idx_en and vskip are not simulated", mode));
+  apply_mode(w, mode);
 }
 
 constexpr auto kScc0 = [](const Wave& w) { return w.scc == 0; };

@@ -125,11 +125,6 @@ bool jump_to_offset(Wave& w, u64 offset) {
 LdsDma& push_dma(Wave& w) {
   DmaQueue& q = w.group->dma[w.id];
   if (q.slots.empty()) q.slots.resize(DmaQueue::kSlots);
-  if (q.count == DmaQueue::kSlots) {
-    land_dma(*w.group, q.at(0));
-    q.head = (q.head + 1) % DmaQueue::kSlots;
-    --q.count;
-  }
   return q.at(q.count++);
 }
 
@@ -238,8 +233,9 @@ void Engine::release_barrier() {
 void Engine::report_limit(GroupResult& result, const Wave& w) const {
   result.failed = true;
   result.code = ErrorCode::kDeviceError;
-  result.message = fmt::format("wave {} of workgroup ({}, {}, {}) reached the limit of {} instructions", w.id,
-                               group_.id[0], group_.id[1], group_.id[2], plan_.max_instructions);
+  result.message = fmt::format(
+      "wave {} of workgroup ({}, {}, {}) reached the limit of {} instructions (SimOptions::max_instructions)", w.id,
+      group_.id[0], group_.id[1], group_.id[2], plan_.max_instructions);
 }
 
 template <bool Watched>
@@ -248,7 +244,10 @@ void Engine::step(Wave& w) {
   ++counts_[static_cast<std::size_t>(op.unit)];
   flops_ += op.flops;
   if constexpr (Watched) strict_->before(w, op);
-  w.vm_issued += op.unit == Unit::kVmem;
+  if (op.unit == Unit::kVmem) {
+    land_until(w, kVmcntMax - 1);  // room for this one in the counter
+    ++w.vm_issued;
+  }
   if ((w.mode & 3) != 0) [[unlikely]] {
     run_rounded(w, op);
   } else {

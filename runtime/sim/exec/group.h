@@ -21,9 +21,9 @@ struct LdsDma {
   alignas(16) std::uint8_t data[kLanes][16];
 };
 
-// Direct-to-LDS loads of one wave in flight, oldest first. vmcnt counts to 63, so 64 always suffice.
+// Direct-to-LDS loads of one wave in flight, oldest first. No VMEM instruction issues while vmcnt is full.
 struct DmaQueue {
-  static constexpr std::uint32_t kSlots = 64;
+  static constexpr std::uint32_t kSlots = kVmcntMax;
   std::vector<LdsDma> slots;  // kSlots, made on first use
   std::uint32_t head = 0, count = 0;
   LdsDma& at(std::uint32_t i) { return slots[(head + i) % kSlots]; }
@@ -61,7 +61,7 @@ void raise_memory_fault(Wave& wave, const MicroOp& op, unsigned lane, std::uint6
 // Moves the program counter to the instruction at `offset` of the text section; false when there is none.
 bool jump_to_offset(Wave& wave, std::uint64_t offset);
 
-// A free slot at the end of the wave's queue; lands the oldest load when all are taken.
+// A free slot at the end of the wave's queue.
 LdsDma& push_dma(Wave& wave);
 // Writes the data of a landed direct-to-LDS load. Lanes outside of the allocation write nothing (gfx950-isa.md 3.1).
 void land_dma(Group& group, const LdsDma& dma);

@@ -16,6 +16,7 @@ inline constexpr unsigned kLdsBytes = 163840;  // gfx950-isa.md 3.3
 inline constexpr unsigned kScalars = 128;
 inline constexpr unsigned kFlatScratchLo = 102, kXnackMaskLo = 104, kVccLo = 106, kM0 = 124, kExecLo = 126;
 inline constexpr unsigned kMaxSources = 5;
+inline constexpr unsigned kVmcntMax = 63, kLgkmcntMax = 15;  // full counters, and as operands: no wait
 
 #define ZYFA_SIM_INLINE __attribute__((always_inline)) inline
 
@@ -95,7 +96,8 @@ using Handler = void (*)(Wave&, const MicroOp&);
 // One instruction the simulator knows. Signature: destination codes, '=', source codes.
 //   i int32, f f32, h f16, b bf16, d f64, l int64, p two f32, q two f16, m lane mask (SGPR pair), s scalar int32,
 //   S scalar int64, t register tuple of any size, k immediate, a address (VGPRs or "off"), r buffer resource,
-//   n nothing is read: tuple that names a destination
+//   n nothing is read: tuple that names a destination, g SGPR pair or "off" of a global address, o offset of a scalar
+//   load, w hardware register
 struct OpRow {
   const char* mnemonic;
   const char* signature;
@@ -132,7 +134,7 @@ struct MicroOp {
   bool sdwa = false;
   bool offen = false, idxen = false, lds = false, returns = false;
   std::uint8_t nop_states = 1;
-  std::uint8_t vmcnt = 63, lgkmcnt = 15;
+  std::uint8_t vmcnt = kVmcntMax, lgkmcnt = kLgkmcntMax;
   std::uint32_t flags = 0;
   std::uint32_t arg = 0;
   std::int32_t imm = 0;      // instruction offset, simm16 or branch displacement
@@ -164,7 +166,6 @@ struct Wave {
   std::uint64_t f64_in = ~0ull, f64_out = ~0ull;
   std::uint64_t executed = 0;
   std::uint64_t vm_issued = 0;  // VMEM instructions issued: sequence numbers for vmcnt
-  std::uint64_t scratch_base = 0;
 
   ZYFA_SIM_INLINE std::uint64_t scalar64(unsigned i) const {
     return static_cast<std::uint64_t>(s[i]) | (static_cast<std::uint64_t>(s[i + 1]) << 32);

@@ -9,13 +9,15 @@
 namespace zyfa::sim {
 namespace {
 
-using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 // No wait-state rule looks further back (16 passes + 4).
-constexpr u32 kHorizon = 24;
-constexpr u32 kFirstClock = 64;
+constexpr u64 kHorizon = 24;
+constexpr u64 kFirstClock = 64;
+// Loads that return in any order are kept apart up to this number, although lgkmcnt counts to 15 only: which of them
+// have returned is unknown. Scalar loads do not reach it without overwriting one another, which is a finding.
+constexpr std::size_t kMostUnordered = 128;
 
 unsigned first_lane(u64 mask) { return static_cast<unsigned>(__builtin_ctzll(mask)); }
 
@@ -29,7 +31,7 @@ void Strict::start() {
   findings_.clear();
   seen_.clear();
   free_.clear();
-  for (std::size_t i = 0; i < pool_.size(); ++i) free_.push_back(static_cast<u16>(i));
+  for (std::size_t i = 0; i < pool_.size(); ++i) free_.push_back(static_cast<u32>(i));
   const std::size_t initial = plan_.user_sgprs.size() + plan_.workgroup_id[0] + plan_.workgroup_id[1] +
                               plan_.workgroup_id[2] + plan_.workgroup_info;
   for (std::size_t i = 0; i < waves_.size(); ++i) {
@@ -127,7 +129,7 @@ void Strict::check_read(Wave& wave, const MicroOp& op, const StrictOp& s, const 
 void Strict::check_write(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use) {
   WaveState& ws = waves_[wave.id];
   for (unsigned i = use.first; i < static_cast<unsigned>(use.first) + use.count; ++i) {
-    const u16 pending = use.vector ? ws.rows[i].pending : ws.scalars[i].pending;
+    const u32 pending = use.vector ? ws.rows[i].pending : ws.scalars[i].pending;
     if (pending != 0) {
       const Pending& p = *pool_[pending - 1u];
       // Loads of one kind return in order, so the later one wins.
@@ -158,19 +160,18 @@ void Strict::before(Wave& wave, const MicroOp& op) {
     report(wave, op, "uninitialised-register", 0, "reads M0, which was never written");
     ws.scalars[kM0].valid = true;
   }
-  if (s.cls == IssueClass::kMatrix || ws.cmpx_at != 0 || s.reads_m0_for_dma || (op.flags & kAllLanesNeeded) ||
-      s.cls == IssueClass::kValu)
-    check_exec(wave, op, s);
+  if (s.state_rules || ws.cmpx_at != 0) check_exec(wave, op, s);
+  if (s.cls == IssueClass::kSalu || (s.any_vector && ws.vskip_at != 0)) check_hardware_registers(wave, op, s);
   if (s.cls == IssueClass::kLds || s.cls == IssueClass::kVmem || s.cls == IssueClass::kSmem) issue(wave, op, s);
-  if (op.vmcnt != 63 || op.lgkmcnt != 15) wait(wave, op.vmcnt, op.lgkmcnt);
+  if (op.vmcnt != kVmcntMax || op.lgkmcnt != kLgkmcntMax) wait(wave, op.vmcnt, op.lgkmcnt);
 }
 
-u16 Strict::take_entry() {
+u32 Strict::take_entry() {
   if (free_.empty()) {
     pool_.push_back(std::make_unique<Pending>());
-    return static_cast<u16>(pool_.size() - 1);
+    return static_cast<u32>(pool_.size() - 1);
   }
-  const u16 entry = free_.back();
+  const u32 entry = free_.back();
   free_.pop_back();
   return entry;
 }
@@ -178,21 +179,23 @@ u16 Strict::take_entry() {
 // Enters a memory instruction into the queues of its counters and keeps the old contents of its destination.
 void Strict::issue(Wave& wave, const MicroOp& op, const StrictOp& s) {
   WaveState& ws = waves_[wave.id];
-  const u16 entry = take_entry();
+  make_room(wave, op, s);
+  const u32 entry = take_entry();
   Pending& p = *pool_[entry];
   p.op = &op;
   p.strict = &s;
   p.scalar = s.cls == IssueClass::kSmem;
   p.needs_vm = s.cls == IssueClass::kVmem;
-  p.needs_lgkm = s.cls != IssueClass::kVmem || (op.flags & kFlat);
   p.first = op.dst.index;
   p.count = op.flags & kLoad && op.dst.kind != OperandKind::kNone ? op.dst.count : 0;
+  // A FLAT store counts on lgkmcnt too, but nothing of it lands.
+  p.needs_lgkm = s.cls != IssueClass::kVmem || ((op.flags & kFlat) && p.count != 0);
   p.mask = wave.exec();
   p.lane_valid = ~0ull;
-  ws.issued = static_cast<u16>(entry + 1);
+  ws.issued = entry + 1;
   if (p.needs_vm) ws.vm.push_back(entry);
   if (s.cls == IssueClass::kLds) ws.lds.push_back(entry);
-  if (p.scalar || (op.flags & kFlat)) ws.unordered.push_back(entry);
+  if (p.needs_lgkm && s.cls != IssueClass::kLds) ws.unordered.push_back(entry);
   if (s.lds_chunks != 0) {
     std::memcpy(p.address.data(), wave.v[op.src[0].index].lane, sizeof(p.address));
     check_lds(wave, op, s);
@@ -204,10 +207,19 @@ void Strict::issue(Wave& wave, const MicroOp& op, const StrictOp& s) {
   }
 }
 
+// The oldest operations have completed where the counters have no room for another.
+void Strict::make_room(Wave& wave, const MicroOp& op, const StrictOp& s) {
+  WaveState& ws = waves_[wave.id];
+  if (s.cls == IssueClass::kVmem && ws.vm.size() >= kVmcntMax) wait(wave, kVmcntMax - 1, kLgkmcntMax);
+  if (s.cls == IssueClass::kLds && ws.lds.size() >= kLgkmcntMax) wait(wave, kVmcntMax, kLgkmcntMax - 1);
+  if ((s.cls == IssueClass::kSmem || (op.flags & kFlat)) && ws.unordered.size() >= kMostUnordered)
+    release(wave, ws.unordered, kMostUnordered - 1);
+}
+
 // After execution: the new values wait in the entry, the registers hold the old ones.
 void Strict::capture(Wave& wave, Pending& p) {
   WaveState& ws = waves_[wave.id];
-  const u16 tag = ws.issued;
+  const u32 tag = ws.issued;
   for (unsigned k = 0; k < p.count; ++k) {
     if (p.scalar) {
       std::swap(p.scalar_data[k], wave.s[p.first + k]);
@@ -219,7 +231,7 @@ void Strict::capture(Wave& wave, Pending& p) {
   }
 }
 
-void Strict::land(Wave& wave, u16 entry) {
+void Strict::land(Wave& wave, u32 entry) {
   WaveState& ws = waves_[wave.id];
   Pending& p = *pool_[entry];
   for (unsigned k = 0; k < p.count; ++k) {
@@ -242,21 +254,22 @@ void Strict::land(Wave& wave, u16 entry) {
   free_.push_back(entry);
 }
 
+// Completes the oldest operations of a queue until `keep` remain; an entry lands once no counter holds it back.
+void Strict::release(Wave& wave, std::vector<u32>& queue, std::size_t keep) {
+  if (queue.size() <= keep) return;
+  const bool is_vm = &queue == &waves_[wave.id].vm;
+  const std::size_t n = queue.size() - keep;
+  for (std::size_t i = 0; i < n; ++i) {
+    Pending& p = *pool_[queue[i]];
+    (is_vm ? p.needs_vm : p.needs_lgkm) = false;
+    if (!p.needs_vm && !p.needs_lgkm) land(wave, queue[i]);
+  }
+  queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(n));
+}
+
 void Strict::wait(Wave& wave, unsigned vmcnt, unsigned lgkmcnt) {
   WaveState& ws = waves_[wave.id];
-  const auto settle_one = [&](u16 entry) {
-    if (!pool_[entry]->needs_vm && !pool_[entry]->needs_lgkm) land(wave, entry);
-  };
-  const auto release = [&](std::vector<u16>& queue, std::size_t keep, bool is_vm) {
-    if (queue.size() <= keep) return;
-    const std::size_t n = queue.size() - keep;
-    for (std::size_t i = 0; i < n; ++i) {
-      (is_vm ? pool_[queue[i]]->needs_vm : pool_[queue[i]]->needs_lgkm) = false;
-      settle_one(queue[i]);
-    }
-    queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(n));
-  };
-  if (vmcnt < 63) {
+  if (vmcnt < kVmcntMax) {
     DmaQueue& q = group_.dma[wave.id];
     for (u32 i = 0; i < q.count && q.at(i).sequence + vmcnt <= wave.vm_issued; ++i) {
       const LdsDma& d = q.at(i);
@@ -265,11 +278,11 @@ void Strict::wait(Wave& wave, unsigned vmcnt, unsigned lgkmcnt) {
           shadow_.end_dma(wave.id, d.base + l * d.stride, d.bytes);
       }
     }
-    release(ws.vm, vmcnt, true);
+    release(wave, ws.vm, vmcnt);
   }
   // LDS operations complete in order; scalar loads in any order, so only 0 says something about them (3.5).
-  if (lgkmcnt < 15) release(ws.lds, lgkmcnt, false);
-  if (lgkmcnt == 0) release(ws.unordered, 0, false);
+  if (lgkmcnt < kLgkmcntMax) release(wave, ws.lds, lgkmcnt);
+  if (lgkmcnt == 0) release(wave, ws.unordered, 0);
 }
 
 void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s) {
@@ -325,7 +338,7 @@ void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s) {
 
 void Strict::own_reads_in_flight(Wave& wave, const MicroOp& op, const LdsDma& dma) {
   const u64 low = dma.base, high = dma.base + u64{kLanes - 1} * dma.stride + dma.bytes;
-  for (const u16 entry : waves_[wave.id].lds) {
+  for (const u32 entry : waves_[wave.id].lds) {
     const Pending& p = *pool_[entry];
     if (p.strict->lds_chunks == 0) continue;
     for (unsigned chunk = 0; chunk < p.strict->lds_chunks; ++chunk) {
@@ -429,6 +442,8 @@ void Strict::settle(Wave& wave, const MicroOp& op, const StrictOp& s) {
   WaveState& ws = waves_[wave.id];
   if (s.writes_scc) ws.scc_valid = true;
   if (s.writes_exec && op.unit == Unit::kValu) ws.cmpx_at = ws.clock;
+  if (s.hwreg_write >= 0) ws.setreg_at[static_cast<std::size_t>(s.hwreg_write)] = ws.clock;
+  if (s.writes_vskip) ws.vskip_at = ws.clock;
   const bool memory = s.cls == IssueClass::kLds || s.cls == IssueClass::kVmem || s.cls == IssueClass::kSmem;
   if (memory) {
     if (s.wide_store != 0) {
@@ -526,7 +541,7 @@ void Strict::barrier() {
       report(w, plan_.program->ops[w.pc - 1], "divergent-barrier", 0,
              "waits at a barrier that other waves ended without reaching");
     }
-    for (const u16 entry : waves_[w.id].lds) enter_again(w, *pool_[entry]);
+    for (const u32 entry : waves_[w.id].lds) enter_again(w, *pool_[entry]);
     DmaQueue& q = group_.dma[w.id];
     for (u32 i = 0; i < q.count; ++i) {
       const LdsDma& d = q.at(i);

@@ -3,7 +3,8 @@
 // Checked: registers with a memory result that was not waited for, wait states of gfx950-isa.md section 4 counted by
 // issue order, registers and LDS bytes that were never written, LDS accesses of two waves without a barrier between,
 // LDS bounds and alignment, EXEC where all lanes are needed, barriers that some waves never reach.
-// Memory results land late: a loaded register keeps its old value until its wave waits for the load.
+// Memory results land late: a loaded register keeps its old value until its wave waits for the load, or until the
+// counter is full: hardware holds an instruction back that would count past 63 (vmcnt) or 15 (lgkmcnt).
 // A value that was never written may be copied; it is reported where arithmetic, an address, a branch or a store uses
 // it.
 #pragma once
@@ -24,9 +25,9 @@ namespace zyfa::sim {
 // What the last instructions did to one vector register. Clocks count wait states of the wave; 0 = never.
 struct RowState {
   std::uint64_t valid = 0;  // lanes written
-  std::uint32_t valu_at = 0, matrix_at = 0, c_read_at = 0, store_at = 0;
-  std::uint32_t last = 0;     // latest of the above
-  std::uint16_t pending = 0;  // 1 + index of the load in flight
+  std::uint64_t valu_at = 0, matrix_at = 0, c_read_at = 0, store_at = 0;
+  std::uint64_t last = 0;     // latest of the above
+  std::uint32_t pending = 0;  // 1 + index of the load in flight
   std::uint16_t tuple_first = 0;
   std::uint8_t tuple_count = 0, passes = 0, c_passes = 0;
   bool sgemm = false;
@@ -36,8 +37,8 @@ struct RowState {
 };
 struct ScalarState {
   bool valid = false;
-  std::uint16_t pending = 0;
-  std::uint32_t valu_at = 0;
+  std::uint32_t pending = 0;
+  std::uint64_t valu_at = 0;
 };
 
 // A memory instruction in flight.
@@ -66,28 +67,30 @@ class Strict {
   // All waves that still run have arrived.
   void barrier();
 
-  [[nodiscard]] bool full() const { return findings_.size() >= plan_.max_findings; }
+  [[nodiscard]] bool full() const { return !findings_.empty() && findings_.size() >= plan_.max_findings; }
   [[nodiscard]] std::vector<SimFinding> take_findings() { return std::move(findings_); }
 
  private:
   struct WaveState {
     std::vector<RowState> rows;
     std::array<ScalarState, kScalars> scalars;
-    std::uint32_t clock = 0;
-    std::uint32_t m0_at = 0, cmpx_at = 0, setreg_at = 0;
+    std::uint64_t clock = 0;
+    std::uint64_t m0_at = 0, cmpx_at = 0, vskip_at = 0;
+    std::array<std::uint64_t, 64> setreg_at{};  // by hardware register
     bool scc_valid = false;
-    std::vector<std::uint16_t> vm, lds, unordered;  // in flight; unordered: SMEM and FLAT on lgkmcnt
-    std::uint16_t issued = 0;                       // 1 + pending entry of the instruction being executed
+    std::vector<std::uint32_t> vm, lds, unordered;  // in flight; unordered: SMEM and FLAT loads on lgkmcnt
+    std::uint32_t issued = 0;                       // 1 + pending entry of the instruction being executed
   };
 
   void report(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message);
   // Reports when fewer than `need` wait states lie between the producer and now; `what` makes the text only then.
   template <typename What>
-  void require(const Wave& wave, const MicroOp& op, unsigned need, unsigned producer_at, What&& what) {
-    const unsigned have = waves_[wave.id].clock - producer_at - 1;
+  void require(const Wave& wave, const MicroOp& op, unsigned need, std::uint64_t producer_at, What&& what) {
+    const std::uint64_t have = waves_[wave.id].clock - producer_at - 1;
     if (have < need) report_wait_states(wave, op, need, have, what());
   }
-  void report_wait_states(const Wave& wave, const MicroOp& op, unsigned need, unsigned have, const std::string& what);
+  void report_wait_states(const Wave& wave, const MicroOp& op, unsigned need, std::uint64_t have,
+                          const std::string& what);
 
   void check_read(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, std::uint64_t lanes);
   void check_row(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row,
@@ -99,15 +102,18 @@ class Strict {
   void check_dma(Wave& wave, const MicroOp& op);
   void own_reads_in_flight(Wave& wave, const MicroOp& op, const LdsDma& dma);
   // strict_hazards.cpp
+  void check_hardware_registers(Wave& wave, const MicroOp& op, const StrictOp& s);
   void read_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row);
   void write_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row);
   void scalar_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use);
 
   void wait(Wave& wave, unsigned vmcnt, unsigned lgkmcnt);
+  void release(Wave& wave, std::vector<std::uint32_t>& queue, std::size_t keep);
+  void make_room(Wave& wave, const MicroOp& op, const StrictOp& s);
   void issue(Wave& wave, const MicroOp& op, const StrictOp& s);
   void capture(Wave& wave, Pending& p);
-  void land(Wave& wave, std::uint16_t entry);
-  std::uint16_t take_entry();
+  void land(Wave& wave, std::uint32_t entry);
+  std::uint32_t take_entry();
   void settle(Wave& wave, const MicroOp& op, const StrictOp& s);
   void settle_vector(Wave& wave, const MicroOp& op, const StrictOp& s);
   void settle_scalar(Wave& wave, const MicroOp& op, const RegisterUse& use);
@@ -125,7 +131,7 @@ class Strict {
   LdsShadow shadow_;
   std::vector<WaveState> waves_;
   std::vector<std::unique_ptr<Pending>> pool_;
-  std::vector<std::uint16_t> free_;
+  std::vector<std::uint32_t> free_;
   std::vector<SimFinding> findings_;
   std::vector<std::pair<const MicroOp*, const char*>> seen_;  // one finding of a kind per instruction
 };

@@ -10,11 +10,6 @@ namespace {
 
 using u32 = std::uint32_t;
 
-bool is_valu(IssueClass c) {
-  return c == IssueClass::kValu || c == IssueClass::kTrans || c == IssueClass::kSwap || c == IssueClass::kReadlane ||
-         c == IssueClass::kDot;
-}
-
 // 4.1: a result of an MFMA of N passes read or overwritten by anything but an MFMA's C operand.
 u32 after_matrix(const RowState& r) { return r.sgemm ? r.passes + 2u : r.passes == 2 ? 5u : r.passes + 4u; }
 
@@ -27,7 +22,7 @@ u32 matrix_to_c(const RowState& r, const RegisterUse& use) {
 
 }  // namespace
 
-void Strict::report_wait_states(const Wave& wave, const MicroOp& op, unsigned need, unsigned have,
+void Strict::report_wait_states(const Wave& wave, const MicroOp& op, unsigned need, std::uint64_t have,
                                 const std::string& what) {
   report(wave, op, "wait-states", 0,
          fmt::format("{}: {} wait states are needed between them, there are {}", what, need, have));
@@ -41,6 +36,11 @@ void Strict::read_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, cons
             [&] { return fmt::format("reads {}, the result of an MFMA of {} passes", name(use, row), r.passes); });
   }
   if (r.valu_at == 0) return;
+  // Only the same opcode accumulating on the result is forwarded.
+  if (r.dot != nullptr && (r.dot != op.row || use.role != Role::kDotC)) {
+    require(wave, op, 3, r.valu_at,
+            [&] { return fmt::format("reads {}, the result of a dot product", name(use, row)); });
+  }
   if (s.cls == IssueClass::kMatrix) {
     require(wave, op, 2, r.valu_at,
             [&] { return fmt::format("an MFMA reads {}, written by the VALU", name(use, row)); });
@@ -64,10 +64,6 @@ void Strict::read_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, cons
     require(wave, op, 1, r.valu_at,
             [&] { return fmt::format("reads {}, of which the VALU just wrote a part", name(use, row)); });
   }
-  if (r.dot != nullptr && r.dot != op.row) {
-    require(wave, op, 3, r.valu_at,
-            [&] { return fmt::format("reads {}, the result of a dot product", name(use, row)); });
-  }
 }
 
 void Strict::write_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row) {
@@ -90,6 +86,10 @@ void Strict::write_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, con
     require(wave, op, need, r.store_at,
             [&] { return fmt::format("overwrites {}, data of a store of 3 or 4 dwords", name(use, row)); });
   }
+  if (r.dot != nullptr && r.dot != op.row) {
+    require(wave, op, 3, r.valu_at,
+            [&] { return fmt::format("overwrites {}, the result of a dot product", name(use, row)); });
+  }
   if (valu && s.keeps_part && r.half_select && r.valu_at != 0) {
     require(wave, op, 1, r.valu_at,
             [&] { return fmt::format("keeps a part of {}, of which the VALU just wrote the other", name(use, row)); });
@@ -99,7 +99,7 @@ void Strict::write_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, con
 void Strict::scalar_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use) {
   const WaveState& ws = waves_[wave.id];
   for (unsigned i = use.first; i < static_cast<unsigned>(use.first) + use.count; ++i) {
-    const u32 at = ws.scalars[i].valu_at;
+    const std::uint64_t at = ws.scalars[i].valu_at;
     if (at == 0) continue;
     const auto what = [&] { return fmt::format("reads scalar register {}, written by the VALU", i); };
     if (use.role == Role::kLaneSelect) {
@@ -127,15 +127,26 @@ void Strict::check_exec(Wave& wave, const MicroOp& op, const StrictOp& s) {
   }
   if (s.reads_m0_for_dma && ws.m0_at != 0)
     require(wave, op, 1, ws.m0_at, [&] { return std::string("a direct-to-LDS load reads M0, written by the SALU"); });
-  for (unsigned i = 0; i < op.sources; ++i) {
-    if (op.src[i].kind != OperandKind::kSpecial || !is_valu(s.cls)) continue;
-    const auto source = static_cast<SpecialSource>(op.src[i].index);
-    if (source == SpecialSource::kVccz && ws.scalars[kVccLo].valu_at != 0) {
-      require(wave, op, 5, ws.scalars[kVccLo].valu_at,
-              [&] { return std::string("reads vccz after the VALU wrote VCC"); });
-    }
-    if (source == SpecialSource::kExecz && ws.cmpx_at != 0)
-      require(wave, op, 5, ws.cmpx_at, [&] { return std::string("reads execz after the VALU wrote EXEC"); });
+  if (s.reads_vccz && ws.scalars[kVccLo].valu_at != 0) {
+    require(wave, op, 5, ws.scalars[kVccLo].valu_at,
+            [&] { return std::string("reads vccz after the VALU wrote VCC"); });
+  }
+  if (s.reads_execz && ws.cmpx_at != 0)
+    require(wave, op, 5, ws.cmpx_at, [&] { return std::string("reads execz after the VALU wrote EXEC"); });
+}
+
+// 4.4: s_setreg before an access to the same register, and MODE.vskip before a vector instruction.
+void Strict::check_hardware_registers(Wave& wave, const MicroOp& op, const StrictOp& s) {
+  WaveState& ws = waves_[wave.id];
+  if (s.any_vector) {
+    require(wave, op, 2, ws.vskip_at, [] { return std::string("s_setreg wrote MODE.vskip just before"); });
+    return;
+  }
+  const int id = s.hwreg_write >= 0 ? s.hwreg_write : s.hwreg_read;
+  if (id < 0) return;
+  if (const std::uint64_t at = ws.setreg_at[static_cast<std::size_t>(id)]; at != 0) {
+    require(wave, op, 2, at,
+            [&] { return fmt::format("hardware register {}, written by s_setreg, is accessed again", id); });
   }
 }
 

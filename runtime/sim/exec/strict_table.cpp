@@ -60,6 +60,7 @@ Role source_role(const MicroOp& op, unsigned i) {
   if (op.unit == Unit::kSmem) return Role::kAddress;
   if (op.flags & kSelects) return i == 2 ? Role::kMask : Role::kCopied;
   if (o.type == 'm') return Role::kCarry;
+  if ((op.flags & kDot) && i == 2) return Role::kDotC;
   if ((op.flags & kReadlane) && i == 1) return Role::kLaneSelect;
   if (op.flags & kCopies) return op.dpp && i == 0 ? Role::kDppSource : Role::kCopied;
   return op.dpp && i == 0 ? Role::kDppSource : Role::kData;
@@ -97,6 +98,30 @@ void lds_access(StrictOp& s, const MicroOp& op) {
   s.lds_offset = {op.imm, 0};
 }
 
+bool is_vector(IssueClass cls) {
+  return is_valu(cls) || cls == IssueClass::kMatrix || cls == IssueClass::kLds || cls == IssueClass::kVmem;
+}
+
+bool reads_special(const MicroOp& op, SpecialSource source) {
+  for (unsigned i = 0; i < op.sources; ++i) {
+    const Operand& o = op.src[i];
+    if (o.kind == OperandKind::kSpecial && static_cast<SpecialSource>(o.index) == source) return true;
+  }
+  return false;
+}
+
+// imm2 of both: register | first bit << 6 | (bits - 1) << 11.
+void hardware_registers(StrictOp& s, const MicroOp& op) {
+  constexpr int kMode = 1, kVskipBit = 28;
+  const std::string_view name = op.row->mnemonic;
+  const auto id = static_cast<std::int8_t>(op.imm2 & 63);
+  if (name == "s_getreg_b32") s.hwreg_read = id;
+  if (!name.starts_with("s_setreg_")) return;
+  s.hwreg_write = id;
+  const int first = (op.imm2 >> 6) & 31, last = first + ((op.imm2 >> 11) & 31);
+  s.writes_vskip = id == kMode && first <= kVskipBit && kVskipBit <= last;
+}
+
 StrictOp describe(const MicroOp& op) {
   StrictOp s;
   s.cls = classify(op);
@@ -110,6 +135,11 @@ StrictOp describe(const MicroOp& op) {
   s.writes_scc = op.flags & kWritesScc;
   s.writes_exec = op.flags & kWritesExec;
   s.reads_m0_for_dma = op.lds && (op.flags & kReadsM0);
+  s.reads_vccz = is_valu(s.cls) && reads_special(op, SpecialSource::kVccz);
+  s.reads_execz = is_valu(s.cls) && reads_special(op, SpecialSource::kExecz);
+  s.any_vector = is_vector(s.cls);
+  s.state_rules = s.cls == IssueClass::kMatrix || s.reads_m0_for_dma || (op.flags & kAllLanesNeeded) || s.reads_vccz;
+  hardware_registers(s, op);
 
   for (unsigned i = 0; i < op.sources; ++i) {
     const Operand& o = op.src[i];
@@ -133,7 +163,8 @@ StrictOp describe(const MicroOp& op) {
       s.read(use_of(o, role));
     }
   }
-  if (op.flags & kTied) s.read(use_of(op.dst, op.unit == Unit::kMfma ? Role::kMatrixC : Role::kData));
+  if (op.flags & kTied)
+    s.read(use_of(op.dst, op.unit == Unit::kMfma ? Role::kMatrixC : op.flags & kDot ? Role::kDotC : Role::kData));
   if (op.flags & kReadsVcc) s.read({false, false, Role::kCarry, kVccLo, 2});
   if (is_register(op.dst)) s.write(use_of(op.dst, Role::kData));
   if (is_register(op.dst2)) s.write(use_of(op.dst2, Role::kData));

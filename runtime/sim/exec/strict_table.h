@@ -20,6 +20,7 @@ enum class Role : std::uint8_t {
   kLaneSelect,
   kMask,       // lane mask of v_cndmask
   kCarry,      // carry-in lane mask
+  kDotC,       // addend of a dot product
   kDppSource,  // data that DPP moves between lanes
 };
 
@@ -56,6 +57,11 @@ struct StrictOp {
   bool all_lanes = false;    // reads and writes every lane whatever EXEC says
   bool copies = false;
   bool reads_scc = false, writes_scc = false, reads_m0_for_dma = false, writes_exec = false;
+  bool reads_vccz = false, reads_execz = false;   // as operands
+  bool any_vector = false;                        // VALU, MFMA, LDS or VMEM: what MODE.vskip skips
+  bool state_rules = false;                       // has rules about EXEC, M0 or vccz of its own
+  std::int8_t hwreg_read = -1, hwreg_write = -1;  // of s_getreg and s_setreg
+  bool writes_vskip = false;
   std::uint8_t passes = 0;  // of an MFMA
   bool sgemm = false;
   std::uint8_t wide_store = 0;  // dwords of a store whose data must not be overwritten at once, else 0
@@ -72,6 +78,11 @@ struct StrictOp {
     if (write_count < writes.size()) writes[write_count++] = use;
   }
 };
+
+inline bool is_valu(IssueClass c) {
+  return c == IssueClass::kValu || c == IssueClass::kTrans || c == IssueClass::kSwap || c == IssueClass::kReadlane ||
+         c == IssueClass::kDot;
+}
 
 using StrictTable = std::vector<StrictOp>;
 StrictTable make_strict_table(const Program& program);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/unit/sim/harness.h"
 
 namespace zyfa::sim_test {
@@ -123,6 +125,62 @@ const Fault kFaults[] = {
      "s_mov_b32 m0, 0\n@global_load_lds_dword v1, s[4:5]\ns_waitcnt vmcnt(0)", "s_nop 0\n", 64, 1024},
     {"CmpxToMfma", "wait-states", "v_mfma_f32_16x16x32_bf16",
      "v_cmpx_le_u32 vcc, 0, v0\ns_nop 2\n@v_mfma_f32_16x16x32_bf16 v[8:11], v[2:5], v[4:7], 0", "s_nop 0\n"},
+    {"CmpxToDpp", "wait-states", "v_mov_b32_dpp",
+     "v_cmpx_le_u32 vcc, 0, v0\ns_nop 3\n@v_mov_b32_dpp v40, v2 row_shr:1 row_mask:0xf bank_mask:0xf", "s_nop 0\n"},
+    {"CmpxToReadlane", "wait-states", "v_readlane_b32", "v_cmpx_le_u32 vcc, 0, v0\ns_nop 2\n@v_readlane_b32 s20, v2, 3",
+     "s_nop 0\n"},
+    {"CmpxToReadfirstlane", "wait-states", "v_readfirstlane_b32",
+     "v_cmpx_le_u32 vcc, 0, v0\ns_nop 2\n@v_readfirstlane_b32 s20, v2", "s_nop 0\n"},
+    {"CmpxToWritelane", "wait-states", "v_writelane_b32",
+     "v_cmpx_le_u32 vcc, 0, v0\ns_nop 2\n@v_writelane_b32 v8, s4, 3", "s_nop 0\n"},
+    {"CmpxToSwap", "wait-states", "v_permlane32_swap_b32",
+     "v_cmpx_le_u32 vcc, 0, v0\ns_nop 2\n@v_permlane32_swap_b32 v2, v3", "s_nop 0\n"},
+    {"CompareToDivFmas", "wait-states", "v_div_fmas_f32",
+     "v_cmp_gt_u32 vcc, 32, v0\ns_nop 2\n@v_div_fmas_f32 v40, v2, v3, v4", "s_nop 0\n"},
+    {"VcczOfValu", "wait-states", "v_add_u32_e32", "v_cmp_gt_u32 vcc, 32, v0\ns_nop 3\n@v_add_u32 v40, src_vccz, v0",
+     "s_nop 0\n"},
+    {"VcczOfTrans", "wait-states", "v_exp_f32_e32", "v_cmp_gt_u32 vcc, 32, v0\ns_nop 3\n@v_exp_f32 v40, src_vccz",
+     "s_nop 0\n"},
+    {"VcczOfDot", "wait-states", "v_dot4_i32_i8",
+     "v_cmp_gt_u32 vcc, 32, v0\ns_nop 3\n@v_dot4_i32_i8 v40, v2, v3, src_vccz", "s_nop 0\n"},
+    {"ExeczOfValu", "wait-states", "v_add_u32_e32", "v_cmpx_le_u32 vcc, 0, v0\ns_nop 3\n@v_add_u32 v40, src_execz, v0",
+     "s_nop 0\n"},
+    {"ExeczOfTrans", "wait-states", "v_exp_f32_e32", "v_cmpx_le_u32 vcc, 0, v0\ns_nop 3\n@v_exp_f32 v40, src_execz",
+     "s_nop 0\n"},
+    {"DotToOtherValu", "wait-states", "v_add_u32_e32 v41",
+     "v_dot4_i32_i8 v40, v2, v3, v4\ns_nop 1\n@v_add_u32 v41, v40, v2", "s_nop 0\n"},
+    {"DotToOtherDot", "wait-states", "v_dot4_u32_u8",
+     "v_dot4_i32_i8 v40, v2, v3, v4\ns_nop 1\n@v_dot4_u32_u8 v41, v2, v3, v40", "s_nop 0\n"},
+    {"DotToSameDotAsA", "wait-states", "v_dot4_i32_i8 v41",
+     "v_dot4_i32_i8 v40, v2, v3, v4\ns_nop 1\n@v_dot4_i32_i8 v41, v40, v3, v4", "s_nop 0\n"},
+    {"DotToSameDotAsB", "wait-states", "v_dot4_i32_i8 v41",
+     "v_dot4_i32_i8 v40, v2, v3, v4\ns_nop 1\n@v_dot4_i32_i8 v41, v3, v40, v4", "s_nop 0\n"},
+    {"DotToStore", "wait-states", "global_store_dword",
+     "v_dot4_i32_i8 v40, v2, v3, v4\ns_nop 1\n@global_store_dword v1, v40, s[6:7]", "s_nop 0\n"},
+    {"DotToMfma", "wait-states", "v_mfma_f32_16x16x32_bf16",
+     "v_dot4_i32_i8 v2, v6, v3, v4\ns_nop 1\n@v_mfma_f32_16x16x32_bf16 v[8:11], v[2:5], v[4:7], 0", "s_nop 0\n"},
+    {"DotOverwrittenByValu", "wait-states", "v_mov_b32_e32 v40",
+     "v_dot4_i32_i8 v40, v2, v3, v4\ns_nop 1\n@v_mov_b32 v40, 0", "s_nop 0\n"},
+    {"DotOverwrittenByLoad", "wait-states", "global_load_dword v40",
+     "v_dot4_i32_i8 v40, v2, v3, v4\ns_nop 1\n@global_load_dword v40, v1, s[4:5]", "s_nop 0\n"},
+    {"SetregThenGetreg", "wait-states", "s_getreg_b32",
+     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3\ns_nop 0\n@s_getreg_b32 s20, hwreg(HW_REG_MODE)", "s_nop 0\n"},
+    {"SetregTwice", "wait-states", "s_setreg_b32",
+     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3\ns_nop 0\n@s_setreg_b32 hwreg(HW_REG_MODE, 4, 4), s2",
+     "s_nop 0\n"},
+    {"SetregTwiceWithAnotherBetween", "wait-states", "s_getreg_b32",
+     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3\ns_setreg_b32 hwreg(HW_REG_GPR_ALLOC), s2\n@s_getreg_b32 s20, "
+     "hwreg(HW_REG_MODE)",
+     "s_nop 0\n"},
+    {"VskipToValu", "wait-states", "v_mov_b32_e32",
+     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 28, 1), 0\ns_nop 0\n@v_mov_b32 v40, 0", "s_nop 0\n"},
+    {"VskipToMfma", "wait-states", "v_mfma_f32_16x16x32_bf16",
+     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 24, 8), 0\ns_nop 0\n@v_mfma_f32_16x16x32_bf16 v[8:11], v[2:5], v[4:7], 0",
+     "s_nop 0\n"},
+    {"VskipToLds", "wait-states", "ds_write_b32",
+     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 28, 1), 0\ns_nop 0\n@ds_write_b32 v1, v0", "s_nop 0\n", 64, 1024},
+    {"VskipToStore", "wait-states", "global_store_dword",
+     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 28, 1), 0\ns_nop 0\n@global_store_dword v1, v0, s[6:7]", "s_nop 0\n"},
     // Definedness.
     {"UnwrittenVgpr", "uninitialised-register", "v_add_u32_e32", "@v_add_u32 v41, v40, v1", "v_mov_b32 v40, 0\n"},
     {"UnwrittenLane", "uninitialised-register", "v_add_u32_e32",
@@ -225,6 +283,29 @@ TEST_P(StrictFault, CleanTwinPasses) {
   std::vector<SimFinding> findings;
   const Status status = run_fault(GetParam(), true, &findings);
   EXPECT_TRUE(status.has_value()) << to_string(status.error());
+}
+
+// What needs no wait states: the rules name the exact pair.
+TEST(StrictRules, DoNotReachFurtherThanTheTables) {
+  const std::pair<const char*, const char*> codes[] = {
+      {"the same dot product accumulates", "v_dot4_i32_i8 v40, v2, v3, v4\nv_dot4_i32_i8 v40, v2, v3, v40"},
+      {"the same dot product overwrites", "v_dot4_i32_i8 v40, v2, v3, v4\nv_dot4_i32_i8 v40, v3, v3, v4"},
+      {"a tied dot product accumulates", "v_dot4c_i32_i8 v8, v2, v3\nv_dot4c_i32_i8 v8, v2, v3"},
+      {"s_setreg of MODE before VALU", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3\nv_mov_b32 v40, 0"},
+      {"s_setreg of another register",
+       "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3\ns_getreg_b32 s20, hwreg(HW_REG_HW_ID)"},
+      {"SALU write of EXEC before DPP",
+       "s_mov_b64 exec, -1\nv_mov_b32_dpp v40, v2 row_shr:1 row_mask:0xf bank_mask:0xf"},
+      {"v_cmpx before plain VALU", "v_cmpx_le_u32 vcc, 0, v0\nv_add_u32 v40, v2, v3"},
+      {"vccz after a scalar write of VCC", "s_mov_b64 vcc, 0\nv_exp_f32 v40, src_vccz"},
+  };
+  for (const auto& [what, code] : codes) {
+    const auto device = make_device(SimChecks::kStrict);
+    const Buffer<std::uint32_t> in(*device, std::vector<std::uint32_t>(64, 0)),
+        out(*device, std::vector<std::uint32_t>(64, 0));
+    const Status status = run(*device, assemble_kernel(std::string(kSetup) + code), "k", {}, Args().add(in).add(out));
+    EXPECT_TRUE(status.has_value()) << what << ": " << to_string(status.error());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, StrictFault, testing::ValuesIn(kFaults),
