@@ -7,8 +7,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <thread>
+#include <new>
 
+#include "runtime/sim/crew.h"
 #include "runtime/sim/exec/engine.h"
 #include "runtime/sim/loaded_kernel.h"
 
@@ -35,21 +36,29 @@ void add(SimStatistics& to, const SimStatistics& s) {
   to.workgroups += s.workgroups;
 }
 
+Status check_options(const SimOptions& options) {
+  if (options.threads == 0) return make_error(ErrorCode::kInvalidArgument, "0 simulator threads; at least 1 is needed");
+  if (options.max_findings == 0)
+    return make_error(ErrorCode::kInvalidArgument, "max_findings is 0; at least 1 is needed");
+  return {};
+}
+
 // Hands workgroups to threads in ascending order. A failure stops the handing out, so every workgroup below the lowest
-// failing one has run: what the lowest reports does not depend on the number of threads.
+// failing one has run: what the lowest reports does not depend on the number of threads. So does an exception.
 class Dispatch {
  public:
   Dispatch(const LaunchPlan& plan, unsigned threads) : plan_(plan), threads_(threads) {
     const auto& g = plan.shape.grid;
     total_ = static_cast<u64>(g[0]) * g[1] * g[2];
   }
-  void run();
+  [[nodiscard]] Status run();
 
   SimStatistics statistics;
   std::map<u64, GroupResult> failures;
 
  private:
   void work();
+  void run_groups(SimStatistics& local);
 
   const LaunchPlan& plan_;
   unsigned threads_;
@@ -59,9 +68,8 @@ class Dispatch {
   std::mutex lock_;
 };
 
-void Dispatch::work() {
+void Dispatch::run_groups(SimStatistics& local) {
   Engine engine(plan_);
-  SimStatistics local;
   while (!stop_.load(std::memory_order_relaxed)) {
     const u64 index = next_.fetch_add(1);
     if (index >= total_) break;
@@ -74,16 +82,23 @@ void Dispatch::work() {
     const std::lock_guard hold(lock_);
     failures.emplace(index, std::move(result));
   }
+}
+
+void Dispatch::work() {
+  SimStatistics local;
+  try {
+    run_groups(local);
+  } catch (...) {
+    stop_.store(true);
+    throw;
+  }
   const std::lock_guard hold(lock_);
   add(statistics, local);
 }
 
-void Dispatch::run() {
-  const u64 useful = std::min<u64>(threads_, total_);
-  std::vector<std::thread> helpers;
-  for (u64 i = 1; i < useful; ++i) helpers.emplace_back([this] { work(); });
-  if (total_ != 0) work();
-  for (std::thread& t : helpers) t.join();
+Status Dispatch::run() {
+  if (total_ == 0) return {};
+  return run_crew(static_cast<unsigned>(std::min<u64>(threads_, total_)), [this] { work(); });
 }
 
 class Simulator final : public SimDevice {
@@ -102,11 +117,18 @@ class Simulator final : public SimDevice {
   [[nodiscard]] Status synchronize(Stream) override { return {}; }
 
   [[nodiscard]] const SimOptions& options() const override { return options_; }
-  void set_options(const SimOptions& options) override { options_ = options; }
+  [[nodiscard]] Status set_options(const SimOptions& options) override;
   [[nodiscard]] SimStatistics last_statistics() const override;
   [[nodiscard]] std::vector<SimFinding> last_findings() const override;
 
  private:
+  // A buffer of the launch itself.
+  struct Loan {
+    Simulator& device;
+    DeviceAddress address;
+    ~Loan() { device.release(address); }
+  };
+
   Status run(const SimKernel& kernel, const LaunchShape& shape, std::span<const std::byte> kernargs);
   Status finish(Dispatch& dispatch);
 
@@ -116,6 +138,12 @@ class Simulator final : public SimDevice {
   SimStatistics statistics_;
   std::vector<SimFinding> findings_;
 };
+
+Status Simulator::set_options(const SimOptions& options) {
+  Status usable = check_options(options);
+  if (usable) options_ = options;
+  return usable;
+}
 
 Expected<DeviceAddress> Simulator::allocate(std::size_t bytes) {
   const std::unique_lock hold(memory_->lock);
@@ -182,8 +210,10 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
 
   auto segment_address = allocate(segment.size());
   if (!segment_address) return tl::unexpected(segment_address.error());
+  const Loan segment_loan{*this, *segment_address};
   auto packet_address = allocate(sizeof(packet));
   if (!packet_address) return tl::unexpected(packet_address.error());
+  const Loan packet_loan{*this, *packet_address};
   Status status = write(*segment_address, segment);
   if (status) status = write(*packet_address, std::as_bytes(std::span(packet)));
   if (status) {
@@ -198,12 +228,11 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
       plan->strict = options.checks == SimChecks::kStrict;
       if (plan->strict) plan->strict_table = &kernel.strict_table();
       Dispatch dispatch(*plan, options.threads);
-      dispatch.run();
-      status = finish(dispatch);
+      status = dispatch.run();
+      Status found = finish(dispatch);
+      if (status) status = std::move(found);
     }
   }
-  release(*segment_address);
-  release(*packet_address);
   return status;
 }
 
@@ -212,7 +241,11 @@ Status Simulator::launch(const LoadedKernel& kernel, const LaunchShape& shape, s
   const auto* mine = dynamic_cast<const SimKernel*>(&kernel);
   if (mine == nullptr || mine->memory() != memory_.get())
     return make_error(ErrorCode::kInvalidArgument, "the kernel was loaded on another device");
-  return run(*mine, shape, kernargs);
+  try {
+    return run(*mine, shape, kernargs);
+  } catch (const std::bad_alloc&) {
+    return make_error(ErrorCode::kDeviceError, "no host memory for the launch");
+  }
 }
 
 SimStatistics Simulator::last_statistics() const {
@@ -228,9 +261,7 @@ std::vector<SimFinding> Simulator::last_findings() const {
 }  // namespace
 
 Expected<std::shared_ptr<SimDevice>> make_sim_device(const SimOptions& options) {
-  if (options.threads == 0) return make_error(ErrorCode::kInvalidArgument, "0 simulator threads; at least 1 is needed");
-  if (options.max_findings == 0)
-    return make_error(ErrorCode::kInvalidArgument, "max_findings is 0; at least 1 is needed");
+  if (Status usable = check_options(options); !usable) return tl::unexpected(usable.error());
   return std::shared_ptr<SimDevice>(std::make_shared<Simulator>(options));
 }
 

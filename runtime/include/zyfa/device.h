@@ -69,9 +69,11 @@ enum class SimChecks { kPlain, kStrict };
 
 struct SimOptions {
   SimChecks checks = SimChecks::kPlain;
-  unsigned threads = 1;                // simulator threads over workgroups; results do not depend on it
-  std::uint64_t max_instructions = 0;  // per wave; 0 = no limit. Reaching it is kDeviceError, never a hang.
-  std::size_t max_findings = 16;       // strict mode stops a launch after this many
+  unsigned threads = 1;  // simulator threads over workgroups; results do not depend on it
+  // Per wave; 0 = no limit. Reaching it is kDeviceError, never a hang. The default is hundreds of times what attention
+  // over a million keys takes, and some minutes of simulation for one wave.
+  std::uint64_t max_instructions = std::uint64_t{1} << 32;
+  std::size_t max_findings = 16;  // strict mode stops a launch after this many
 };
 
 // Counts of one launch, summed over waves.
@@ -84,17 +86,18 @@ struct SimStatistics {
 
 class ZYFA_API SimDevice : public Device {
  public:
-  // Opens libzyfa_jit, which holds the simulator. kDeviceUnavailable when it is not found.
+  // Opens libzyfa_jit, which holds the simulator. kDeviceUnavailable when it is not found,
+  // kInvalidArgument for options that are refused.
   [[nodiscard]] static Expected<std::shared_ptr<SimDevice>> create(const SimOptions& options = {});
 
   [[nodiscard]] virtual const SimOptions& options() const = 0;
-  virtual void set_options(const SimOptions& options) = 0;
+  // kInvalidArgument, changing nothing: 0 threads or 0 findings (as create()).
+  [[nodiscard]] virtual Status set_options(const SimOptions& options) = 0;
   [[nodiscard]] virtual SimStatistics last_statistics() const = 0;
   // Findings of the last launch (also as details of its error).
   [[nodiscard]] virtual std::vector<SimFinding> last_findings() const = 0;
-  // An allocation whose bytes read as never written until somebody writes them (strict mode reports reads of them only
-  // when they reach a branch, an address or a store); plain allocate() gives unwritten memory too.
-  // Guard: `allocate` never places two buffers adjacent; any access outside a buffer is a memory fault.
+  // Of allocate(): buffers never lie side by side, so any access outside of one is a memory fault. Bytes that nobody
+  // wrote read as 0xff, in buffers of 1 GiB and more as 0; strict mode does not track them.
 };
 
 class ZYFA_API HipDevice : public Device {

@@ -63,18 +63,6 @@ TEST(MemoryFault, ReleasedBufferIsGone) {
   EXPECT_FALSE(device->write(address, bytes).has_value());
 }
 
-TEST(MemoryFault, SameReportForAnyNumberOfThreads) {
-  std::string first;
-  for (const unsigned threads : {1u, 2u, 4u}) {
-    const auto device = make_device(SimChecks::kPlain, threads);
-    const Status status =
-        run_code("v_lshl_add_u32 v1, s2, 4, v1\nglobal_load_dword v4, v1, s[4:5]\n", *device, {.grid = {64, 1, 1}});
-    ASSERT_FALSE(status.has_value());
-    if (first.empty()) first = status.error().details.at(0);
-    EXPECT_EQ(status.error().details.at(0), first);
-  }
-}
-
 TEST(Unsupported, IsRefusedBeforeTheFirstInstruction) {
   const auto device = make_device();
   const Status status = run_code("v_mov_b32 v4, 0\ns_sendmsg sendmsg(MSG_INTERRUPT)\n", *device);
@@ -133,9 +121,43 @@ TEST(Launch, WavesThatEndDoNotBlockABarrier) {
                   .has_value());
 }
 
+// Modes under which vector instructions mean something else.
+TEST(Launch, UnknownModesAreFaults) {
+  for (const char* bit : {"27", "28"}) {
+    const auto device = make_device();
+    const Status status = run_code(
+        std::string("s_setreg_imm32_b32 hwreg(HW_REG_MODE, ") + bit + ", 1), 1\ns_nop 1\nv_mov_b32 v4, 0\n", *device);
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().code, ErrorCode::kDeviceError);
+    EXPECT_THAT(status.error().details.at(0), HasSubstr("s_setreg_imm32_b32"));
+  }
+}
+
 TEST(Options, ZeroThreadsOrFindingsAreRefused) {
-  EXPECT_EQ(sim::make_sim_device({.threads = 0}).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(sim::make_sim_device({.max_findings = 0}).error().code, ErrorCode::kInvalidArgument);
+  for (const SimOptions& bad : {SimOptions{.threads = 0}, SimOptions{.max_findings = 0}}) {
+    EXPECT_EQ(sim::make_sim_device(bad).error().code, ErrorCode::kInvalidArgument);
+  }
+}
+
+// A device keeps what it had, so strict mode cannot be made to pass everything by allowing no finding.
+TEST(Options, ChangingThemIsCheckedToo) {
+  const auto device = make_device(SimChecks::kStrict);
+  for (const SimOptions& bad : {SimOptions{.checks = SimChecks::kStrict, .threads = 0},
+                                SimOptions{.checks = SimChecks::kPlain, .max_findings = 0}}) {
+    const Status status = device->set_options(bad);
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(device->options().threads, 1u);
+    EXPECT_EQ(device->options().checks, SimChecks::kStrict);
+  }
+  EXPECT_EQ(run_code("v_add_u32 v41, v40, v1\n", *device).error().code, ErrorCode::kStrictFinding);
+  ASSERT_TRUE(device->set_options({.checks = SimChecks::kPlain, .threads = 2}).has_value());
+  EXPECT_EQ(device->options().threads, 2u);
+  EXPECT_TRUE(run_code("v_add_u32 v41, v40, v1\n", *device).has_value());
+}
+
+TEST(Options, AnEndlessKernelEndsByDefault) {
+  EXPECT_NE(sim::make_sim_device().value()->options().max_instructions, 0u);
 }
 
 }  // namespace

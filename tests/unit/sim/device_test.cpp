@@ -1,4 +1,4 @@
-// The device's own promises: statistics, threads, buffers, and the origin that findings carry from a listing.
+// The device's own promises: statistics, buffers, and the origin that findings carry from a listing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,25 +39,6 @@ TEST(SimDevice, CountsInstructionsByUnit) {
   EXPECT_EQ(s.other, 6u * 3);  // two waits and s_endpgm; the branch skips s_nop
   EXPECT_EQ(s.instructions, 6u * 15);
   EXPECT_EQ(s.mfma_flops, 6u * (2 * 32 * 32 * 16 + 2 * 16 * 16 * 128));
-}
-
-TEST(SimDevice, ResultsAndCountsDoNotDependOnThreads) {
-  std::vector<std::uint32_t> first;
-  std::uint64_t instructions = 0;
-  for (const unsigned threads : {1u, 2u, 5u}) {
-    const auto device = make_device(SimChecks::kPlain, threads);
-    const Buffer<std::uint32_t> out(*device, std::vector<std::uint32_t>(64 * 33, 0));
-    ASSERT_TRUE(run(*device,
-                    assemble_kernel("s_load_dwordx2 s[4:5], s[0:1], 0\nv_and_b32 v0, 63, v0\ns_lshl_b32 s6, s2, "
-                                    "6\nv_add_u32 v1, s6, v0\nv_mul_lo_u32 v2, v1, v1\n"
-                                    "v_lshlrev_b32 v1, 2, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[4:5]"),
-                    "k", {.grid = {33, 1, 1}}, Args().add(out))
-                    .has_value());
-    const auto values = out.read();
-    for (std::uint32_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i * i);
-    if (instructions == 0) instructions = device->last_statistics().instructions;
-    EXPECT_EQ(device->last_statistics().instructions, instructions);
-  }
 }
 
 TEST(SimDevice, BuffersAreApartAlignedAndUnwrittenBytesAreNan) {
