@@ -15,38 +15,9 @@ std::uint64_t nanoseconds_since(Clock::time_point start) {
 
 }  // namespace
 
-std::string_view cache_event_name(CacheEventKind kind) {
-  switch (kind) {
-    case CacheEventKind::kLayerUnusable:
-      return "layer-unusable";
-    case CacheEventKind::kNoWritableLayer:
-      return "no-writable-layer";
-    case CacheEventKind::kNetworkFileSystem:
-      return "network-file-system";
-    case CacheEventKind::kPublishFailed:
-      return "publish-failed";
-    case CacheEventKind::kEntryRejected:
-      return "entry-rejected";
-    case CacheEventKind::kLockTimedOut:
-      return "lock-timed-out";
-  }
-  return "unknown";
-}
-
-std::string_view cache_source_name(CacheSource source) {
-  switch (source) {
-    case CacheSource::kMemory:
-      return "memory";
-    case CacheSource::kDisk:
-      return "disk";
-    case CacheSource::kBuilt:
-      return "built";
-  }
-  return "unknown";
-}
-
 Cache::Cache(const CacheConfig& config, CacheOptions options)
     : mode_(config.mode), lock_limit_(config.lock_limit), options_(std::move(options)) {
+  join_forks();
   if (mode_ == CacheMode::kOff) return;
   const LayerAccess access = mode_ == CacheMode::kNormal ? LayerAccess::kWritable : LayerAccess::kReadOnly;
   if (!config.writable_layer.empty()) {
@@ -61,7 +32,24 @@ Cache::Cache(const CacheConfig& config, CacheOptions options)
   for (const std::string& root : config.read_only_layers) open_layer(root, LayerAccess::kReadOnly, nullptr);
 }
 
-Cache::~Cache() = default;
+Cache::~Cache() { leave_forks(); }
+
+// Nested as in get_or_build(): the memory's lock inside the cache's.
+void Cache::lock_for_fork() {
+  mutex_.lock();
+  memory_.lock_for_fork();
+}
+
+void Cache::unlock_in_parent() {
+  memory_.unlock_in_parent();
+  mutex_.unlock();
+}
+
+void Cache::renew_in_child() {
+  memory_.renew_in_child();
+  flights_.clear();  // their leaders do not exist here
+  renew(mutex_);
+}
 
 void Cache::open_layer(const std::string& root, LayerAccess access, const PublishHook& hook) {
   auto store = Store::open(root, access, hook);
@@ -270,6 +258,8 @@ void Cache::discard(const Key& key) {
 }
 
 void Cache::flush() { publisher_.drain(); }
+
+void Cache::finish() { publisher_.stop(); }
 
 CacheStats Cache::stats() const {
   CacheStats stats;

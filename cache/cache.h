@@ -8,6 +8,8 @@
 //    another. A failed build reaches all who wait for it and is forgotten.
 //  - an entry is published after it was returned, on a background thread; flush() waits for that, the destructor too.
 //  - no trouble with a layer ever fails a lookup: it is counted, told to the observer, and the key is built.
+//  - a child made by fork() may use the cache at once, whatever the parent's threads were doing (fork.h); it knows no
+//    running builds, and a key that the parent builds it waits for as any other process does.
 // A builder must not ask the cache for the key it builds.
 #pragma once
 
@@ -26,6 +28,7 @@
 
 #include "cache/config.h"
 #include "cache/entry.h"
+#include "cache/fork.h"
 #include "cache/key.h"
 #include "cache/memory.h"
 #include "cache/publisher.h"
@@ -42,8 +45,6 @@ enum class CacheEventKind : std::uint8_t {
   kEntryRejected,      // an entry failed a check; each time
   kLockTimedOut,       // another process built too long; this one builds as well
 };
-
-[[nodiscard]] std::string_view cache_event_name(CacheEventKind kind);
 
 struct CacheEvent {
   CacheEventKind kind = CacheEventKind::kLayerUnusable;
@@ -68,8 +69,6 @@ using Builder = std::function<Expected<BuiltEntry>()>;
 
 enum class CacheSource : std::uint8_t { kMemory, kDisk, kBuilt };
 
-[[nodiscard]] std::string_view cache_source_name(CacheSource source);
-
 struct Lookup {
   std::shared_ptr<const Entry> entry;
   CacheSource source = CacheSource::kMemory;
@@ -86,7 +85,7 @@ struct CacheStats {
   std::vector<std::pair<std::string, std::uint64_t>> hits_by_layer;
 };
 
-class Cache {
+class Cache final : private ForkMember {
  public:
   // Never fails: layers that cannot be used are told to the observer and left out.
   Cache(const CacheConfig& config, CacheOptions options);
@@ -107,12 +106,15 @@ class Cache {
   void discard(const Key& key);
 
   void flush();  // waits for pending publishes
+  // The same, for a process that ends: what is built later is published by its caller.
+  void finish();
+  // A kernel of this cache was had from a table in front of it.
+  void count_memory_hit() { counters_.memory_hits.fetch_add(1, std::memory_order_relaxed); }
 
   [[nodiscard]] CacheStats stats() const;
   [[nodiscard]] CacheMode mode() const { return mode_; }
   // In the order they are asked; pointers live as long as the cache.
   [[nodiscard]] std::vector<const Store*> layers() const;
-  [[nodiscard]] const std::vector<Error>& unusable_layers() const { return unusable_; }
 
  private:
   struct Layer {
@@ -142,6 +144,10 @@ class Cache {
   void publish(const std::string& key_name, const Entry& entry);
   [[nodiscard]] tl::unexpected<Error> miss_error(const Key& key) const;
   [[nodiscard]] bool is_discarded(const Key& key) const;
+
+  void lock_for_fork() override;
+  void unlock_in_parent() override;
+  void renew_in_child() override;
 
   CacheMode mode_;
   std::chrono::milliseconds lock_limit_;

@@ -48,13 +48,6 @@ Expected<CacheMode> parse_cache_mode(std::string_view text) {
                     "ZYFA_CACHE is '" + std::string(text) + "'; allowed are 'normal', 'readonly', 'off' and 'require'");
 }
 
-std::string_view cache_mode_name(CacheMode mode) {
-  for (const auto& [known, name] : kModes) {
-    if (mode == known) return name;
-  }
-  return "unknown";
-}
-
 Expected<CacheConfig> config_from_environment(const EnvironmentLookup& lookup) {
   CacheConfig config;
   if (const auto mode = value_of(lookup, "ZYFA_CACHE"); !mode.empty()) {

@@ -28,7 +28,6 @@ enum class CacheMode : std::uint8_t {
 };
 
 [[nodiscard]] Expected<CacheMode> parse_cache_mode(std::string_view text);  // kInvalidArgument
-[[nodiscard]] std::string_view cache_mode_name(CacheMode mode);
 
 struct CacheConfig {
   CacheMode mode = CacheMode::kNormal;

@@ -1,5 +1,6 @@
 // The entries this process holds, found by the key's hash and told apart by the whole key. Entries stay until dropped:
-// their kernels are loaded. A hit takes a shared lock, so hits do not wait for one another.
+// their kernels are loaded. A hit takes a shared lock, so hits do not wait for one another. The three functions for a
+// fork are called as ForkMember's (fork.h).
 #pragma once
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include <unordered_map>
 
 #include "cache/entry.h"
+#include "cache/fork.h"
 #include "cache/key.h"
 
 namespace zyfa::cache {
@@ -19,6 +21,10 @@ class MemoryMap {
   std::shared_ptr<const Entry> insert(const Key& key, std::shared_ptr<const Entry> entry);
   void erase(const Key& key);
   [[nodiscard]] std::size_t size() const;
+
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_in_parent() { mutex_.unlock(); }
+  void renew_in_child() { renew(mutex_); }  // not unlocked: it counts readers that do not exist here
 
  private:
   // Bytes of a stored name point into the entry it names.

@@ -59,6 +59,7 @@ std::pair<LockOutcome, ProcessLock> ProcessLock::acquire(int directory, std::str
 void ProcessLock::release() {
   if (!file_.valid()) return;
   ::unlinkat(directory_, name_.c_str(), 0);
+  ::flock(file_.get(), LOCK_UN);  // closing is not enough: a child forked meanwhile has a copy
   file_.reset();
 }
 

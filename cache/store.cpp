@@ -261,14 +261,4 @@ Expected<std::vector<ListedEntry>> Store::list() const {
   return entries;
 }
 
-Expected<std::vector<std::string>> Store::list_rejected() const {
-  std::vector<std::string> names;
-  const UniqueFd rejected = open_at(entries_.get(), kRejectedDirectory, O_RDONLY | O_DIRECTORY);
-  if (!rejected.valid()) return names;
-  const Status walked = for_each_name(rejected.get(), [&](const char* name) { names.emplace_back(name); });
-  if (!walked) return tl::unexpected(walked.error());
-  std::ranges::sort(names);
-  return names;
-}
-
 }  // namespace zyfa::cache

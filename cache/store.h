@@ -77,8 +77,7 @@ class Store {
 
   [[nodiscard]] std::pair<LockOutcome, ProcessLock> lock(const Key& key, std::chrono::milliseconds limit);
 
-  [[nodiscard]] Expected<std::vector<ListedEntry>> list() const;           // sorted by name
-  [[nodiscard]] Expected<std::vector<std::string>> list_rejected() const;  // sorted file names of rejected/
+  [[nodiscard]] Expected<std::vector<ListedEntry>> list() const;  // sorted by name
 
  private:
   using KeyCheck = std::function<std::optional<EntryError>(const Entry&)>;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <numeric>
 #include <random>
@@ -258,6 +259,78 @@ TEST_F(Processes, AForkedChildPublishesForItself) {
   cache.flush();
   expect_tidy(3);
 }
+
+// The child inherits a running build whose thread it does not have. The alarm ends a child that waits for it.
+TEST_F(Processes, AChildForkedDuringABuildBuildsForItself) {
+  CacheConfig config = config_for(root());
+  config.lock_limit = 20ms;
+  for (const CacheMode mode : {CacheMode::kOff, CacheMode::kNormal}) {
+    config.mode = mode;
+    Cache cache(config, {});
+    std::promise<void> go_on;
+    std::thread builder([&] {
+      EXPECT_TRUE(cache.get_or_build(key_of(1), [&]() -> Expected<BuiltEntry> {
+        tell();
+        go_on.get_future().wait();
+        return builder_of(1)();
+      }));
+    });
+    await();
+    EXPECT_EQ(exit_code_of([&] {
+                ::alarm(60);
+                const auto lookup = cache.get_or_build(key_of(1), builder_of(1));
+                cache.flush();
+                return lookup && lookup->source == CacheSource::kBuilt ? 0 : 1;
+              }),
+              0);
+    go_on.set_value();
+    builder.join();
+  }
+}
+
+// A builder may fork: the child goes on as the one who builds.
+TEST_F(Processes, ABuilderMayFork) {
+  Cache cache(config_for(root()), {});
+  pid_t child = -1;
+  const auto lookup = cache.get_or_build(key_of(1), [&]() -> Expected<BuiltEntry> {
+    child = ::fork();
+    return builder_of(1)();
+  });
+  if (child == 0) ::_exit(lookup && cache.get(key_of(1)) ? 0 : 1);
+  EXPECT_EQ(wait_for(child).exit_code, 0);
+  EXPECT_TRUE(lookup);
+}
+
+#ifndef __SANITIZE_ADDRESS__  // its allocator of GCC 12 does not survive a fork beside other threads
+// Forks at any moment of other threads' hits, builds and discards.
+TEST_F(Processes, ChildrenForkedAmongBusyThreadsFindTheCacheSound) {
+  Cache cache(config_for(root()), {});
+  std::atomic<bool> stop = false;
+  std::vector<std::jthread> threads;
+  for (unsigned thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::mt19937 random(thread);
+      while (!stop) {
+        const std::uint64_t number = random() % 4;
+        EXPECT_TRUE(cache.get_or_build(key_of(number), builder_of(number)));
+        if (random() % 16 == 0) cache.discard(key_of(number));
+      }
+    });
+  }
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(exit_code_of([&] {
+                ::alarm(60);
+                for (std::uint64_t number = 0; number < 4; ++number) {
+                  const auto lookup = cache.get_or_build(key_of(number), builder_of(number));
+                  if (!lookup || !holds(*lookup->entry, object_of(number))) return 1;
+                }
+                return 0;
+              }),
+              0);
+  }
+  stop = true;
+}
+#endif
 
 }  // namespace
 }  // namespace zyfa::cache

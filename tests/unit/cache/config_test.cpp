@@ -39,10 +39,8 @@ TEST(Config, TheLastLayerOfThePathIsWritable) {
 }
 
 TEST(Config, ModesByName) {
-  for (const CacheMode mode : {CacheMode::kNormal, CacheMode::kReadOnly, CacheMode::kOff, CacheMode::kRequire}) {
-    const std::string name(cache_mode_name(mode));
-    EXPECT_EQ(config_of({{"ZYFA_CACHE", name}})->mode, mode);
-  }
+  EXPECT_EQ(config_of({{"ZYFA_CACHE", "normal"}})->mode, CacheMode::kNormal);
+  EXPECT_EQ(config_of({{"ZYFA_CACHE", "off"}})->mode, CacheMode::kOff);
   EXPECT_EQ(config_of({{"ZYFA_CACHE", "readonly"}})->mode, CacheMode::kReadOnly);
   EXPECT_EQ(config_of({{"ZYFA_CACHE", "require"}})->mode, CacheMode::kRequire);
   EXPECT_EQ(config_of({{"ZYFA_CACHE", ""}})->mode, CacheMode::kNormal);
