@@ -30,18 +30,20 @@ Lanes lane_numbers(StageWriter& w) {
   return lanes;
 }
 
-// Row sums of both lane halves, and its reciprocal with 0 for a row that saw no key.
-Reg reciprocal_of_total(StageWriter& w, Reg total) {
+struct Divisor {
+  Reg inverse;  // VGPR: 1 / row sum
+  Reg empty;    // SGPR pair: lanes whose row saw no key
+};
+
+Divisor divide_by_total(StageWriter& w, Reg total) {
   const Reg other = w.vtemp("other_half");
   w.op(Op::kVMovB32, {other, total});
   w.op(Op::kVPermlane32Swap, {total, other});
   w.op(Op::kVAddF32, {total, total, other}, "row sum over both lane halves");
-  const Reg inverse = w.vtemp("inverse");
-  const Reg empty = w.stemp("empty", 2);
-  w.op(Op::kVRcpF32, {inverse, total});
-  w.op(Op::kVCmpEqF32, {empty, total, Imm{0}}, "no key seen?");
-  w.op(Op::kVCndmaskB32, {inverse, inverse, Imm{0}, empty}, "then O = 0");
-  return inverse;
+  const Divisor divisor{w.vtemp("inverse"), w.stemp("empty", 2)};
+  w.op(Op::kVRcpF32, {divisor.inverse, total});
+  w.op(Op::kVCmpEqF32, {divisor.empty, total, Imm{0}}, "no key seen?");
+  return divisor;
 }
 
 Reg output_descriptor(StageWriter& w, Reg args, Reg rows) {
@@ -57,7 +59,7 @@ Reg output_descriptor(StageWriter& w, Reg args, Reg rows) {
 
 // A lane holds 4 consecutive head-dim elements in every second group of 4, its partner the others; one swap gives each
 // lane 8 consecutive elements, 16 bytes.
-void store_output(StageWriter& w, const Lanes& lanes, Reg inverse, Reg desc, Reg stride) {
+void store_output(StageWriter& w, const Lanes& lanes, const Divisor& divisor, Reg desc, Reg stride) {
   const Reg offset = w.vtemp("o_offset");
   const Reg half = w.vtemp("o_half");
   w.op(Op::kVMulLoU32, {offset, lanes.column, stride});
@@ -65,7 +67,7 @@ void store_output(StageWriter& w, const Lanes& lanes, Reg inverse, Reg desc, Reg
   w.op(Op::kVAddU32, {offset, offset, half}, "row * stride + 16 * half");
   for (std::uint32_t block = 0; block < kHeadBlocks; ++block) {
     const Reg out = w.reg("out", block);
-    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMulF32, {out.sub(r), out.sub(r), inverse});
+    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMulF32, {out.sub(r), out.sub(r), divisor.inverse});
     for (std::uint16_t pair = 0; pair < 2; ++pair) {
       const Reg packed = w.vtemp("packed", 4);
       const auto first = static_cast<std::uint16_t>(8 * pair);
@@ -77,6 +79,10 @@ void store_output(StageWriter& w, const Lanes& lanes, Reg inverse, Reg desc, Reg
       pack(1, 2);
       pack(2, 4);
       pack(3, 6);
+      // Selected, not multiplied away: 0 * NaN of a key that the row does not see would stay NaN.
+      for (std::uint16_t r = 0; r < 4; ++r) {
+        w.op(Op::kVCndmaskB32, {packed.sub(r), packed.sub(r), Imm{0}, divisor.empty}, "no key seen: 0");
+      }
       w.op(Op::kVPermlane32Swap, {packed.sub(0), packed.sub(2)});
       w.op(Op::kVPermlane32Swap, {packed.sub(1), packed.sub(3)}, "8 consecutive dims a lane");
       w.op(Op::kBufferStoreDwordx4, {packed, offset, desc, Imm{0}},
@@ -128,8 +134,8 @@ void finish(StageWriter& w, const Shape& shape) {
        "queries of this wave, may exceed 32 or be negative");
   const Lanes lanes = lane_numbers(w);
   const Reg total = w.reg("row_sum");
-  const Reg inverse = reciprocal_of_total(w, total);
-  store_output(w, lanes, inverse, output_descriptor(w, args, rows), args.sub(2));
+  const Divisor divisor = divide_by_total(w, total);
+  store_output(w, lanes, divisor, output_descriptor(w, args, rows), args.sub(2));
   if (shape.lse == LseOutput::kWritten) store_lse(w, lanes, total, rows);
   w.op(Op::kSEndpgm, {});
 }

@@ -64,7 +64,7 @@ class Builder {
   void await(std::vector<jit::Token> tokens, const std::string& comment) {
     if (!status_ || tokens.empty()) return;
     jit::Emitter emitter(listing_.code, listing_.regs);
-    emitter.set_origin({"await", __FILE__, __LINE__});
+    emitter.set_origin({"await", repository_path(__FILE__), __LINE__});
     note(emitter.await(std::move(tokens), comment));
   }
 

@@ -37,6 +37,7 @@ class Planner {
   }
 
   Expected<Plan> run() {
+    check_accesses();
     check_waves();
     check_buffers();
     place_stages();
@@ -63,6 +64,22 @@ class Planner {
 
   [[nodiscard]] std::int64_t phases() const { return static_cast<std::int64_t>(plan_.placement.loop.size()); }
   [[nodiscard]] std::int64_t stagger() const { return plan_.placement.groups - 1; }
+
+  void check_accesses() {
+    for (const Stage& stage : plan_.algorithm->stages) {
+      for (std::size_t a = 0; a < stage.accesses.size(); ++a) {
+        const std::string& tile = stage.accesses[a].tile;
+        if (plan_.algorithm->find_tile(tile) == nullptr) {
+          problem("stage '" + stage.name + "' lists tile '" + tile + "', which the algorithm does not have");
+        }
+        for (std::size_t b = 0; b < a; ++b) {
+          if (stage.accesses[b].tile == tile) {
+            problem("stage '" + stage.name + "' lists tile '" + tile + "' twice; one access says all");
+          }
+        }
+      }
+    }
+  }
 
   void check_waves() {
     const std::vector<std::uint32_t>& legal = plan_.algorithm->legal_waves;
@@ -99,6 +116,10 @@ class Planner {
     for (std::uint32_t phase = 0; phase < loop.size(); ++phase) {
       for (std::uint32_t item = 0; item < loop[phase].items.size(); ++item) {
         const auto& streams = loop[phase].items[item].streams;
+        if (streams.size() == 1 && (streams[0].stages.size() != 1 || streams[0].weight != 1)) {
+          problem("item " + std::to_string(item) + " of phase " + std::to_string(phase) +
+                  " is not interleaved: it takes one stage of weight 1");
+        }
         for (std::uint32_t stream = 0; stream < streams.size(); ++stream) {
           for (std::uint32_t order = 0; order < streams[stream].stages.size(); ++order) {
             place_one(streams[stream].stages[order], {nullptr, 0, phase, item, stream, order}, placed, seen);

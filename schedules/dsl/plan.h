@@ -3,14 +3,14 @@
 // Time. The loop body is P phases separated by workgroup barriers. On trip t a stage with lead a works on iteration t +
 // a. Group g runs g phases behind group 0, so with `stagger` = groups - 1 two waves may be `stagger` phases apart.
 // Epoch of stage X for iteration i: (i - lead) * P + phase. Rules checked, each for every i:
-//  order    accesses of a tile happen in algorithm order within an iteration, and all of iteration i before the first
-//  of
+// clang-format off
+//  order    accesses of a tile happen in algorithm order within an iteration, and all of iteration i before the first of
 //           iteration i + copies that conflicts; streams of one interleaved item are unordered among themselves.
 //  arrival  data loaded to LDS is waited for by the loading wave (s_waitcnt) and published by a barrier before any wave
-//           reads it: epoch(read) - stagger - 1 >= epoch(load). The wait stands at the end of phase epoch(read) -
-//           stagger - 1.
+//           reads it: epoch(read) - stagger - 1 >= epoch(load). The wait stands at the end of phase epoch(read) - stagger - 1.
 //  reuse    an LDS copy is overwritten only after every wave's reads of it have returned:
 //           epoch(next load) - stagger - 1 >= epoch(read). The wait stands at the end of that phase.
+// clang-format on
 #pragma once
 
 #include <cstdint>

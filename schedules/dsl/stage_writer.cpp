@@ -1,21 +1,24 @@
 #include "schedules/dsl/stage_writer.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "jit/isa/op_info.h"
 
 namespace zyfa::schedules {
 namespace {
 
 constexpr std::uint32_t kDsOffsetLimit = 0x10000;  // DS instruction offsets have 16 bits (gfx950-isa.md 3.3)
 
-// __FILE__ may hold the build machine's path; origins name files relative to the repository root.
-const char* repository_path(const char* file) {
-  const char* at = std::strstr(file, "schedules/");
-  if (at == nullptr) at = std::strstr(file, "tests/");
-  return at == nullptr ? file : at;
-}
-
 }  // namespace
+
+const char* repository_path(const char* file) {
+  // This file's own path, as the build spells it, less its known end is what every path starts with.
+  constexpr std::string_view kHere = __FILE__;
+  constexpr std::string_view kEnd = "schedules/dsl/stage_writer.cpp";
+  static_assert(kHere.ends_with(kEnd));
+  constexpr std::string_view kRoot = kHere.substr(0, kHere.size() - kEnd.size());
+  return std::string_view(file).starts_with(kRoot) ? file + kRoot.size() : file;
+}
 
 TileRegisters::TileRegisters(const Plan& plan, jit::Listing& listing) {
   trips_ = listing.regs.add(jit::Bank::kSgpr, 1, "trips");
@@ -33,12 +36,18 @@ TileRegisters::TileRegisters(const Plan& plan, jit::Listing& listing) {
       const std::string name = copies == 1 ? tile.name : tile.name + "#" + std::to_string(copy);
       std::vector<jit::Reg>& tuples = entry.copies.emplace_back();
       for (std::uint32_t t = 0; t < tile.shape.tuples; ++t) {
+        owners_[static_cast<std::uint32_t>(listing.regs.size())] = &tile;
         tuples.push_back(listing.regs.add(tile.shape.bank, tile.shape.registers,
                                           tile.shape.tuples == 1 ? name : name + "[" + std::to_string(t) + "]"));
       }
     }
     tiles_.emplace(tile.name, std::move(entry));
   }
+}
+
+const Tile* TileRegisters::owner(const jit::Reg& reg) const {
+  const auto found = reg.is_virtual ? owners_.find(reg.id) : owners_.end();
+  return found == owners_.end() ? nullptr : found->second;
 }
 
 jit::Reg TileRegisters::at(std::string_view tile, std::uint32_t copy, std::uint32_t tuple) const {
@@ -63,13 +72,19 @@ std::vector<jit::Token> TileRegisters::arrival_tokens() const {
 
 StageWriter::StageWriter(const Plan& plan, const TileRegisters& tiles, jit::Listing& listing,
                          std::vector<jit::Instruction>& code, std::string name)
-    : plan_(plan), tiles_(tiles), listing_(listing), emitter_(code, listing.regs), stage_(std::move(name)) {}
+    : plan_(plan),
+      tiles_(tiles),
+      listing_(listing),
+      code_(code),
+      emitter_(code, listing.regs),
+      stage_(std::move(name)) {}
 
 StageWriter::StageWriter(const Plan& plan, const TileRegisters& tiles, jit::Listing& listing,
                          std::vector<jit::Instruction>& code, const PlacedStage& placed, std::uint32_t slot)
     : plan_(plan),
       tiles_(tiles),
       listing_(listing),
+      code_(code),
       emitter_(code, listing.regs),
       stage_(placed.stage->name + (placed.lead == 0 ? "" : "@" + std::to_string(placed.lead)) + "#" +
              std::to_string(slot)),
@@ -129,6 +144,23 @@ void StageWriter::emit(jit::Op op, std::initializer_list<jit::Operand> operands,
   if (!status_) return;
   emitter_.set_origin({stage_, repository_path(where.file_name()), where.line()});
   status_ = emitter_.emit(op, operands, mods, std::move(comment), token);
+  if (status_) check_writes(code_.back());
+}
+
+// The planner's proof rests on the declared accesses, so a write that is not declared must not pass.
+void StageWriter::check_writes(const jit::Instruction& instruction) {
+  if (declared_ == nullptr) return;
+  const jit::OpInfo& info = jit::op_info(instruction.op);
+  for (std::size_t i = 0; i < instruction.operands.size() && i < info.operands.size(); ++i) {
+    const auto* reg = std::get_if<jit::Reg>(&instruction.operands[i]);
+    if (reg == nullptr || info.operands[i].role == jit::Role::kUse) continue;
+    const Tile* tile = tiles_.owner(*reg);
+    if (tile == nullptr) continue;
+    const bool declared = std::any_of(
+        declared_->accesses.begin(), declared_->accesses.end(),
+        [&](const Access& access) { return access.tile == tile->name && access.kind != AccessKind::kRead; });
+    if (!declared) fail("tile '" + tile->name + "' is written but not declared so among the stage's accesses");
+  }
 }
 
 void StageWriter::op(jit::Op op, std::initializer_list<jit::Operand> operands, std::string comment, jit::Modifiers mods,

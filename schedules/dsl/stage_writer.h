@@ -19,6 +19,9 @@
 
 namespace zyfa::schedules {
 
+// A source file's path relative to the repository, whatever the build's own path is: origins must not depend on it.
+[[nodiscard]] const char* repository_path(const char* file);
+
 // The register tuples and LDS tokens of every tile copy, shared by all stage instances of one listing.
 class TileRegisters {
  public:
@@ -31,6 +34,8 @@ class TileRegisters {
   [[nodiscard]] std::vector<jit::Token> arrival_tokens() const;
   [[nodiscard]] jit::Reg trips() const { return trips_; }
   [[nodiscard]] jit::Reg wave() const { return wave_; }
+  // The tile that a virtual register belongs to, or null.
+  [[nodiscard]] const Tile* owner(const jit::Reg& reg) const;
 
  private:
   struct Entry {
@@ -39,6 +44,7 @@ class TileRegisters {
     std::uint32_t token_copies = 0;
   };
   std::map<std::string, Entry, std::less<>> tiles_;
+  std::map<std::uint32_t, const Tile*> owners_;  // by virtual tuple id
   jit::Reg trips_, wave_;
 };
 
@@ -91,14 +97,16 @@ class StageWriter {
             jit::Token token, const std::source_location& where);
   [[nodiscard]] std::uint32_t copy_of(std::string_view tile) const;
   [[nodiscard]] const Tile* usable_tile(std::string_view tile, TileSpace space);
+  void check_writes(const jit::Instruction& instruction);
   void fail(std::string message);
 
   const Plan& plan_;
   const TileRegisters& tiles_;
   jit::Listing& listing_;
+  std::vector<jit::Instruction>& code_;
   jit::Emitter emitter_;
   std::string stage_;
-  const Stage* declared_ = nullptr;
+  const Stage* declared_ = nullptr;  // null outside the loop
   std::optional<std::uint32_t> slot_;
   Status status_;
 };

@@ -1,16 +1,18 @@
 // A placement: WHEN and WHERE the stages of an algorithm run. Plain data with a canonical text form.
 //
 // Grammar (whitespace around tokens and line breaks are free; '#' starts a comment to the end of the line):
+// clang-format off
 //   placement := clause { ';' clause }
 //   clause    := 'name=' ident | 'waves=' int | 'groups=' int | 'buffers=' tile ':' int { ',' tile ':' int }
 //              | 'loop=' phase { '|' phase } | 'prio=' int { ',' int }
-//   phase     := item { ',' item }                       phases are separated by a workgroup barrier
-//   item      := stage | '{' stream { '/' stream } '}'   a stage alone, or streams interleaved instruction by
-//   instruction stream    := stage { ',' stage } [ ':' int ]         the weight: instructions taken per round, default
-//   1 stage     := ident [ '@' int ]                       lead: the stage works `lead` iterations ahead of the loop
-//   trip
-// Canonical form: clauses in the order above, no spaces, leads of 0, weights of 1 and buffers of 1 left out, buffers
-// sorted by tile name. parse(unparse(x)) = x and unparse(parse(t)) is canonical.
+//   phase     := item { ',' item }                      phases are separated by a workgroup barrier
+//   item      := stage | '{' stream { '/' stream } '}'  a stage alone, or streams interleaved instruction by instruction
+//   stream    := stage { ',' stage } [ ':' int ]        the weight: instructions taken per round, default 1
+//   stage     := ident [ '@' int ]                      lead: the stage works that many iterations ahead of the loop trip
+// clang-format on
+// Canonical form: clauses in the order above, no spaces; leads of 0, weights of 1 and buffers of 1 left out; buffers
+// sorted by tile name. unparse(parse(t)) is canonical, and parse(unparse(x)) = x for every placement that a plan
+// accepts.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,7 @@ struct Stream {
   bool operator==(const Stream&) const = default;
 };
 
-// One stream: its stages in order. Several: interleaved.
+// One stream: a single stage of weight 1. Several: interleaved, each with its stages in order.
 struct PhaseItem {
   std::vector<Stream> streams;
   bool operator==(const PhaseItem&) const = default;

@@ -96,6 +96,20 @@ TEST(AttentionEdges, NanInValueReachesEveryRowThatSeesIt) {
   EXPECT_EQ(outcome->figures.mismatched_nan, 0);
 }
 
+// Causal with fewer keys than queries: rows 0..37 see no key. They are 0 whatever stands in the values; rows that see
+// only earlier keys may get the NaN of a later key of the block, and are left out here by placing it in the first key.
+TEST(AttentionEdges, NanInValueDoesNotReachARowThatSeesNoKey) {
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Case c{.query_length = 40, .key_length = 2, .heads = 1, .key_heads = 1, .mask = Mask::kCausal};
+    c.poison = {Operand::kValue, 0, value};
+    const auto outcome = run_case(c, device_with(SimChecks::kStrict, 2), "");
+    ASSERT_TRUE(outcome) << to_string(outcome.error());
+    EXPECT_EQ(outcome->figures.nonzero_empty, 0);
+    EXPECT_EQ(outcome->figures.mismatched_nan, 0);
+    EXPECT_TRUE(std::all_of(outcome->o.begin(), outcome->o.begin() + 38 * 128, [](std::uint16_t x) { return x == 0; }));
+  }
+}
+
 TEST(AttentionEdges, LargeScoresStayFinite) {
   Case c{.query_length = 64, .key_length = 256, .heads = 1, .key_heads = 1, .mask = Mask::kFull};
   c.spread = 60.0;  // scores of several thousand

@@ -150,23 +150,25 @@ Expected<Outcome> run_case(const Case& c, const std::shared_ptr<SimDevice>& devi
   auto& [q, k, v] = inputs;
   HostTensor o(c.batch, c.query_length, c.heads, c.layout, kPattern);
   HostLse lse(c);
-  Expected<std::shared_ptr<Attention>> attention =
-      Attention::compile({.mask = c.mask, .lse = Lse::kWritten},
-                         {.device = device, .placement = schedule, .cache = {.mode = CacheMode::kOff}});
+  Expected<std::shared_ptr<Attention>> attention = Attention::compile(
+      {.mask = c.mask, .lse = c.lse}, {.device = device, .placement = schedule, .cache = {.mode = CacheMode::kOff}});
   if (!attention) return tl::unexpected(attention.error());
   const auto upload = [&](const auto& vector) { return DeviceCopy::make(device, std::as_bytes(std::span(vector))); };
   auto dq = upload(q.data), dk = upload(k.data), dv = upload(v.data), dout = upload(o.data), dlse = upload(lse.data);
   for (auto* copy : {&dq, &dk, &dv, &dout, &dlse}) {
     if (!*copy) return tl::unexpected(copy->error());
   }
-  const Status launched =
-      (*attention)
-          ->launch({.q = device_view(q, **dq),
-                    .k = device_view(k, **dk),
-                    .v = device_view(v, **dv),
-                    .out = device_view(o, **dout),
-                    .lse = {(*dlse)->address(), c.batch, c.heads, c.query_length, lse.batch_stride, lse.head_stride, 1},
-                    .softmax_scale = static_cast<float>(c.softmax_scale)});
+  LseView lse_view;
+  if (c.lse == Lse::kWritten) {
+    lse_view = {(*dlse)->address(), c.batch, c.heads, c.query_length, lse.batch_stride, lse.head_stride, 1};
+  }
+  const Status launched = (*attention)
+                              ->launch({.q = device_view(q, **dq),
+                                        .k = device_view(k, **dk),
+                                        .v = device_view(v, **dv),
+                                        .out = device_view(o, **dout),
+                                        .lse = lse_view,
+                                        .softmax_scale = static_cast<float>(c.softmax_scale)});
   if (!launched) return tl::unexpected(launched.error());
   if (Status s = device->read(std::as_writable_bytes(std::span(o.data)), (*dout)->address()); !s)
     return tl::unexpected(s.error());
@@ -181,7 +183,7 @@ Expected<Outcome> run_case(const Case& c, const std::shared_ptr<SimDevice>& devi
 
   Outcome outcome;
   o.for_each_row([&](const std::uint16_t* row, auto...) { outcome.o.insert(outcome.o.end(), row, row + kDim); });
-  for (std::int64_t b = 0; b < c.batch; ++b) {
+  for (std::int64_t b = 0; c.lse == Lse::kWritten && b < c.batch; ++b) {
     for (std::int64_t h = 0; h < c.heads; ++h) {
       for (std::int64_t i = 0; i < c.query_length; ++i) {
         outcome.lse.push_back(

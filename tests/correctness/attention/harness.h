@@ -34,6 +34,7 @@ struct Case {
   std::uint32_t seed = 1;
   double softmax_scale = 0.08838834764831845;  // 1/sqrt(128)
   Poison poison = {};
+  Lse lse = Lse::kWritten;   // kNone: the kernel without LSE; Outcome::lse is empty
   bool reuse_batch = false;  // every batch element holds the data of the first
 };
 

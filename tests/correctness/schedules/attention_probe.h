@@ -36,7 +36,8 @@ class AttentionProbe {
                                            std::uint32_t waves);
 
  private:
-  static constexpr std::uint32_t kSq = 97, kSk = 331, kHeads = 2;
+  // Queries for both groups of an 8-wave workgroup (rows 0..127 and 128..255), the last tile ragged.
+  static constexpr std::uint32_t kSq = 243, kSk = 331, kHeads = 1;
   std::shared_ptr<SimDevice> device_;
   DeviceAddress q_ = 0, k_ = 0, v_ = 0;
 };

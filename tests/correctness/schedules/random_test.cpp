@@ -19,6 +19,38 @@ namespace {
 
 using schedules::Plan;
 
+// How many of the placements use each feature of the grammar.
+struct Features {
+  int two_groups = 0, eight_waves = 0, interleaved = 0, several_stages = 0, led = 0, lds_copies = 0,
+      register_copies = 0, one_phase = 0, priorities = 0;
+
+  void count(const Plan& plan) {
+    const schedules::Placement& p = plan.placement;
+    bool mixed = false, several = false, led_any = false, lds = false, registers = false;
+    for (const auto& phase : p.loop) {
+      for (const auto& item : phase.items) {
+        mixed |= item.streams.size() > 1;
+        for (const auto& stream : item.streams) {
+          several |= stream.stages.size() > 1;
+          for (const auto& stage : stream.stages) led_any |= stage.lead > 0;
+        }
+      }
+    }
+    for (const auto& [tile, copies] : p.buffers) {
+      (plan.algorithm->find_tile(tile)->space == schedules::TileSpace::kLds ? lds : registers) = true;
+    }
+    two_groups += p.groups == 2 ? 1 : 0;
+    eight_waves += p.waves == 8 ? 1 : 0;
+    interleaved += mixed ? 1 : 0;
+    several_stages += several ? 1 : 0;
+    led += led_any ? 1 : 0;
+    lds_copies += lds ? 1 : 0;
+    register_copies += registers ? 1 : 0;
+    one_phase += p.loop.size() == 1 ? 1 : 0;
+    priorities += p.priorities.empty() ? 0 : 1;
+  }
+};
+
 TEST(RandomPlacements, AttentionKeepsItsBits) {
   AttentionProbe probe;
   std::mt19937 random(20260101);
@@ -30,6 +62,7 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   const auto algorithm = schedules::attention_forward(probe_spec({}));
   std::set<std::string> seen;
   std::uint64_t draws = 0, too_big = 0;
+  Features features;
   while (seen.size() < 200) {
     ASSERT_LT(++draws, 100000U) << "only " << seen.size() << " legal placements found";
     const std::optional<Plan> plan = draw_placement(*algorithm, random);
@@ -48,9 +81,24 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
     ASSERT_TRUE(words) << text << "\n" << to_string(words.error());
     ASSERT_EQ(*words, *expected) << text;
     seen.insert(text);
+    features.count(*plan);
   }
-  RecordProperty("draws", std::to_string(draws));
-  RecordProperty("refused_for_registers", std::to_string(too_big));
+  std::printf(
+      "%d with two groups, %d with 8 waves, %d interleaved (%d with several stages in a stream), %d with leads, %d "
+      "with LDS copies, "
+      "%d with register copies, %d of one phase, %d with priorities; %lu refused for registers\n",
+      features.two_groups, features.eight_waves, features.interleaved, features.several_stages, features.led,
+      features.lds_copies, features.register_copies, features.one_phase, features.priorities, too_big);
+  // The set must exercise the grammar, not only its plain corner.
+  EXPECT_GE(features.two_groups, 40);
+  EXPECT_GE(features.eight_waves, 60);
+  EXPECT_GE(features.interleaved, 40);
+  EXPECT_GE(features.several_stages, 10);
+  EXPECT_GE(features.led, 150);
+  EXPECT_GE(features.lds_copies, 100);
+  EXPECT_GE(features.register_copies, 30);
+  EXPECT_GE(features.one_phase, 1);
+  EXPECT_GE(features.priorities, 60);
 }
 
 // fp64 product of the same inputs, and all placements with the same bits.

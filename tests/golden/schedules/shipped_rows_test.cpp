@@ -76,6 +76,10 @@ TEST_P(ShippedRow, FitsTwoWavesASimdWithoutScratch) {
   EXPECT_EQ(image->descriptor_private, 0U);
   EXPECT_EQ(image->private_bytes, 0U);
   EXPECT_EQ(object->listing.size(), kernel->info.instructions);
+  // Origins are relative to the repository: the same sources give the same bytes wherever they were built.
+  for (const jit::ListingNote& note : object->listing) {
+    EXPECT_THAT(note.source, testing::StartsWith("schedules/"));
+  }
   // The printed map names what a kernel engineer looks for.
   for (const char* tile : {"out[0]", "score[1]", "q[7]", "prob[3]", "row_sum", "k_frag[0]"}) {
     EXPECT_THAT(kernel->register_map, testing::HasSubstr(tile));
