@@ -25,7 +25,7 @@ using DeviceAddress = std::uint64_t;
 struct LaunchShape {
   std::array<std::uint32_t, 3> grid{1, 1, 1};    // workgroups
   std::array<std::uint32_t, 3> block{64, 1, 1};  // work-items of a workgroup; product at most 1024
-  std::uint32_t dynamic_lds = 0;                 // bytes, added to the descriptor's static size
+  std::uint32_t dynamic_lds = 0;                 // bytes, added to the static size; together at most 163,840 (160 KiB)
 };
 
 // One kernel of a loaded code object. Keeps its module loaded while it lives.

@@ -28,7 +28,9 @@ struct CachedKernel {
   std::uint64_t file_bytes = 0;
 };
 
-// Every readable entry of every layer, by layer then key. Entries that fail their checks are left out.
+// Every readable entry of every layer, by layer then key. Entries that fail their checks are left out, and so are
+// layers that cannot be opened. kInvalidArgument (options or environment malformed), kIoError (a directory cannot be
+// read).
 [[nodiscard]] ZYFA_API Expected<std::vector<CachedKernel>> list_cache(const CacheOptions& options = {});
 
 // A kernel with everything known of it, for inspection.
@@ -39,11 +41,14 @@ struct KernelObject {
   std::string schedule_chart;  // text picture of the pipeline; empty for objects not made by zyfa
 };
 
-// The entry whose key starts with `key` (at least 4 hex digits). kNotFound; kInvalidArgument when several match.
+// The entry whose key starts with `key`. kNotFound (details: the layers looked in); kInvalidArgument: not 4 to 32 hex
+// digits, several match (details: their keys), or options malformed; kIoError, and kCorruptData for an entry that fails
+// its checks.
 [[nodiscard]] ZYFA_API Expected<KernelObject> find_cached_kernel(std::string_view key,
                                                                  const CacheOptions& options = {});
 
-// The kernel of a problem, from the cache or built.
+// The kernel of a problem, from the cache or built. Errors as Attention::compile() without a device: kUnsupported,
+// kScheduleError, kInvalidArgument, kCacheMiss, kDeviceUnavailable, kCompileError.
 [[nodiscard]] ZYFA_API Expected<KernelObject> find_kernel(const AttentionProblem& problem,
                                                           const CacheOptions& options = {},
                                                           std::string_view placement = {});
@@ -103,6 +108,7 @@ struct VerifyResult {
 [[nodiscard]] ZYFA_API Expected<VerifyResult> verify_object(std::span<const std::byte> object);
 
 // The canonical key fields of a problem's kernel, "name=value" one a line, and "key=" with its hex digest on the last.
+// kUnsupported (details: every reason), kScheduleError (placement).
 [[nodiscard]] ZYFA_API Expected<std::string> explain_key(const AttentionProblem& problem,
                                                          std::string_view placement = {});
 
