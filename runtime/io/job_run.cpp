@@ -8,6 +8,7 @@
 #include "runtime/io/file.h"
 #include "runtime/io/npy.h"
 #include "runtime/io/safetensors.h"
+#include "runtime/sim/hidden_argument.h"
 
 namespace zyfa::io {
 namespace {
@@ -28,21 +29,6 @@ std::string range_text(const Placed& placed) {
 
 bool is_hidden(const ObjectArgument& argument) { return argument.kind.starts_with("hidden_"); }
 
-// Value of a hidden argument, by the kinds of code object version 5 (LLVM AMDGPU usage, "Code Object V3 Metadata").
-std::uint64_t hidden_value(std::string_view kind, const LaunchShape& launch) {
-  const auto axis = static_cast<std::size_t>(kind.back() - 'x');
-  if (kind.starts_with("hidden_block_count_")) {
-    return launch.grid.at(std::min<std::size_t>(axis, 2));
-  }
-  if (kind.starts_with("hidden_group_size_")) {
-    return launch.block.at(std::min<std::size_t>(axis, 2));
-  }
-  if (kind == "hidden_grid_dims") {
-    return launch.grid[2] * launch.block[2] > 1 ? 3 : launch.grid[1] * launch.block[1] > 1 ? 2 : 1;
-  }
-  return kind == "hidden_dynamic_lds_size" ? launch.dynamic_lds : 0;
-}
-
 void store(std::vector<std::byte>& segment, std::uint64_t offset, std::span<const std::byte> bytes) {
   segment.resize(std::max<std::size_t>(segment.size(), offset + bytes.size()));
   std::copy(bytes.begin(), bytes.end(), segment.begin() + static_cast<std::ptrdiff_t>(offset));
@@ -50,7 +36,7 @@ void store(std::vector<std::byte>& segment, std::uint64_t offset, std::span<cons
 
 void store_hidden(std::vector<std::byte>& segment, const ObjectKernel& kernel, const LaunchShape& launch) {
   for (const ObjectArgument& argument : kernel.arguments) {
-    const std::uint64_t value = is_hidden(argument) ? hidden_value(argument.kind, launch) : 0;
+    const std::uint64_t value = is_hidden(argument) ? sim::hidden_value(argument.kind, launch) : 0;
     if (value != 0 && std::uint64_t{argument.offset} + argument.size <= segment.size()) {
       const std::size_t bytes = std::min<std::size_t>(argument.size, sizeof value);
       store(segment, argument.offset, std::as_bytes(std::span(&value, 1)).first(bytes));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/sim/hidden_argument.h"
+
 namespace zyfa::sim {
 namespace {
 
@@ -38,21 +40,6 @@ u32 initial_mode(u32 rsrc1) {
 template <typename T>
 void put(std::vector<std::byte>& bytes, std::size_t at, T value) {
   if (at + sizeof(T) <= bytes.size()) std::memcpy(bytes.data() + at, &value, sizeof(T));
-}
-
-// Value of a hidden argument (gfx950-isa.md 5.3), 0 for those a simulated launch has nothing to say about.
-u64 hidden_value(std::string_view name, const LaunchShape& shape) {
-  const auto axis = [&](std::string_view stem) -> int {
-    if (name.size() != stem.size() + 2 || !name.starts_with(stem) || name[stem.size()] != '_') return -1;
-    const char c = name.back();
-    return c >= 'x' && c <= 'z' ? c - 'x' : -1;
-  };
-  if (const int i = axis("hidden_block_count"); i >= 0) return shape.grid[static_cast<std::size_t>(i)];
-  if (const int i = axis("hidden_group_size"); i >= 0) return shape.block[static_cast<std::size_t>(i)];
-  if (name == "hidden_grid_dims")
-    return shape.grid[2] > 1 || shape.block[2] > 1 ? 3 : shape.grid[1] > 1 || shape.block[1] > 1 ? 2 : 1;
-  if (name == "hidden_dynamic_lds_size") return shape.dynamic_lds;
-  return 0;
 }
 
 }  // namespace

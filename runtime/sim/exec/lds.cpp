@@ -1,9 +1,9 @@
 // LDS instructions: reads, writes, read2/write2, transposed reads, atomics, lane permutes (gfx950-isa.md 3.3, 3.4).
 // Out-of-range reads give 0 and writes are dropped, byte by byte.
-#include <algorithm>
 #include <cstring>
 
 #include "runtime/sim/exec/group.h"
+#include "runtime/sim/exec/memory_lanes.h"
 #include "runtime/sim/exec/rows.h"
 
 namespace zyfa::sim {
@@ -14,9 +14,6 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
-
-u32* row(Wave& w, const Operand& o, unsigned dword = 0) { return w.v[o.index + dword].lane; }
-bool active(u64 exec, unsigned l) { return (exec >> l) & 1; }
 
 bool inside(const Group& g, u32 address, u32 bytes) { return address <= g.lds_bytes && bytes <= g.lds_bytes - address; }
 
@@ -168,19 +165,6 @@ void read_transposed(Wave& w, const MicroOp& op) {
   }
 }
 
-template <typename T>
-T as(u64 raw) {
-  T t;
-  std::memcpy(&t, &raw, sizeof(T));
-  return t;
-}
-template <typename T>
-u64 raw_of(T t) {
-  u64 r = 0;
-  std::memcpy(&r, &t, sizeof(T));
-  return r;
-}
-
 // Lanes in ascending order; the old value is returned when the row has a destination. Out of range: 0 and no effect.
 template <typename T, auto F>
 void atomic(Wave& w, const MicroOp& op) {
@@ -244,17 +228,7 @@ void swizzle(Wave& w, const MicroOp& op) {
 }
 void nothing(Wave&, const MicroOp&) {}
 
-constexpr auto kAdd = [](auto a, auto b, auto) { return a + b; };
-constexpr auto kSub = [](auto a, auto b, auto) { return a - b; };
 constexpr auto kRsub = [](auto a, auto b, auto) { return b - a; };
-constexpr auto kInc = [](auto a, auto b, auto) { return a >= b ? 0 : a + 1; };
-constexpr auto kDec = [](auto a, auto b, auto) { return (a == 0 || a > b) ? b : a - 1; };
-constexpr auto kMin = [](auto a, auto b, auto) { return std::min(a, b); };
-constexpr auto kMax = [](auto a, auto b, auto) { return std::max(a, b); };
-constexpr auto kAnd = [](auto a, auto b, auto) { return a & b; };
-constexpr auto kOr = [](auto a, auto b, auto) { return a | b; };
-constexpr auto kXor = [](auto a, auto b, auto) { return a ^ b; };
-constexpr auto kExchange = [](auto, auto b, auto) { return b; };
 // ds_cmpst: the first data operand is compared, the second stored.
 constexpr auto kCompareStore = [](auto a, auto b, auto c) { return a == b ? c : a; };
 

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "runtime/sim/exec/group.h"
+#include "runtime/sim/exec/memory_lanes.h"
 #include "runtime/sim/exec/rows.h"
 #include "runtime/sim/exec/vmem_address.h"
 
@@ -18,9 +19,6 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
-
-u32* row(Wave& w, const Operand& o, unsigned dword = 0) { return w.v[o.index + dword].lane; }
-bool active(u64 exec, unsigned l) { return (exec >> l) & 1; }
 
 // arg: bytes of an access and how a part of a register is filled.
 enum : u32 { kBytesMask = 0x1f, kSigned = 0x20, kD16 = 0x40, kD16Hi = 0x80 };
@@ -139,19 +137,6 @@ void load_to_lds(Wave& w, const MicroOp& op) {
   }
 }
 
-template <typename T>
-T as(u64 raw) {
-  T t;
-  std::memcpy(&t, &raw, sizeof(T));
-  return t;
-}
-template <typename T>
-u64 raw_of(T t) {
-  u64 r = 0;
-  std::memcpy(&r, &t, sizeof(T));
-  return r;
-}
-
 // One atomic at a time over all simulator threads.
 std::mutex atomic_mutex;
 
@@ -186,16 +171,6 @@ void atomic(Wave& w, const MicroOp& op) {
   }
 }
 
-constexpr auto kAdd = [](auto a, auto b, auto) { return a + b; };
-constexpr auto kSub = [](auto a, auto b, auto) { return a - b; };
-constexpr auto kInc = [](auto a, auto b, auto) { return a >= b ? 0 : a + 1; };
-constexpr auto kDec = [](auto a, auto b, auto) { return (a == 0 || a > b) ? b : a - 1; };
-constexpr auto kMin = [](auto a, auto b, auto) { return std::min(a, b); };
-constexpr auto kMax = [](auto a, auto b, auto) { return std::max(a, b); };
-constexpr auto kAnd = [](auto a, auto b, auto) { return a & b; };
-constexpr auto kOr = [](auto a, auto b, auto) { return a | b; };
-constexpr auto kXor = [](auto a, auto b, auto) { return a ^ b; };
-constexpr auto kSwap = [](auto, auto b, auto) { return b; };
 constexpr auto kCompareSwap = [](auto a, auto b, auto c) { return a == c ? b : a; };
 
 // The same operation as buffer, global, flat and scratch instruction.
@@ -223,7 +198,7 @@ constexpr auto kCompareSwap = [](auto a, auto b, auto c) { return a == c ? b : a
     "flat_atomic_" name, "t=at", (&atomic<T, F>), Unit::kVmem, kAtomic | kStore | kFlat, bytes           \
   }
 #define INTEGER_ATOMICS(suffix, U, S, bytes)                                                                          \
-  ATOMIC("swap" suffix, U, kSwap, bytes), ATOMIC("cmpswap" suffix, U, kCompareSwap, bytes),                           \
+  ATOMIC("swap" suffix, U, kExchange, bytes), ATOMIC("cmpswap" suffix, U, kCompareSwap, bytes),                       \
       ATOMIC("add" suffix, U, kAdd, bytes), ATOMIC("sub" suffix, U, kSub, bytes),                                     \
       ATOMIC("smin" suffix, S, kMin, bytes), ATOMIC("umin" suffix, U, kMin, bytes),                                   \
       ATOMIC("smax" suffix, S, kMax, bytes), ATOMIC("umax" suffix, U, kMax, bytes),                                   \
