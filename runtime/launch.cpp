@@ -1,5 +1,7 @@
 #include "runtime/launch.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <string>
@@ -89,7 +91,7 @@ struct Axis {
 };
 
 // Strides of axes that are walked: not negative, whole accesses, and the last byte inside the address space.
-Status check_axes(std::string_view tensor, DeviceAddress address, std::initializer_list<Axis> axes,
+Status check_axes(std::string_view tensor, DeviceAddress address, const std::array<Axis, 3>& axes,
                   std::int64_t row_elements, std::int64_t element_bytes, std::int64_t alignment) {
   unsigned __int128 end = address;
   for (const Axis& axis : axes) {
@@ -122,16 +124,17 @@ Status check_address(std::string_view tensor, DeviceAddress address, std::int64_
 
 bool is_empty(const TensorView& view) { return view.batch == 0 || view.tokens == 0 || view.heads == 0; }
 
+std::array<Axis, 3> axes_of(const TensorView& view) {
+  return {{{"token_stride", view.tokens, view.token_stride},
+           {"head_stride", view.heads, view.head_stride},
+           {"batch_stride", view.batch, view.batch_stride}}};
+}
+
 Status check_tensor(std::string_view name, const TensorView& view) {
   if (view.dim_stride != 1) return refuse(name, "dim_stride", view.dim_stride, "the last dim must be contiguous (1)");
   if (is_empty(view)) return {};
   if (Status status = check_address(name, view.address, kAccessBytes); !status) return status;
-  if (Status status = check_axes(name, view.address,
-                                 {{"token_stride", view.tokens, view.token_stride},
-                                  {"head_stride", view.heads, view.head_stride},
-                                  {"batch_stride", view.batch, view.batch_stride}},
-                                 view.dim, kElementBytes, kAccessBytes);
-      !status) {
+  if (Status status = check_axes(name, view.address, axes_of(view), view.dim, kElementBytes, kAccessBytes); !status) {
     return status;
   }
   if (view.tokens > 1 && view.token_stride < view.dim) {
@@ -146,17 +149,28 @@ Status check_tensor(std::string_view name, const TensorView& view) {
   return {};
 }
 
-// Two heads or batches written to the same place would race.
-Status check_out(const TensorView& out) {
-  if (Status status = check_tensor("out", out); !status || is_empty(out)) return status;
-  for (const Axis& axis :
-       {Axis{"head_stride", out.heads, out.head_stride}, Axis{"batch_stride", out.batch, out.batch_stride}}) {
-    if (axis.extent > 1 && axis.stride < out.dim) {
-      return refuse("out", axis.field, axis.stride,
-                    "rows must not overlap: at least dim, " + number(out.dim) + " elements");
+// What is written twice would race. By growing stride, each axis must step over everything the axes before it reach;
+// check_axes() has bounded the products.
+Status check_disjoint(std::string_view tensor, std::array<Axis, 3> axes, std::string_view row,
+                      std::int64_t row_elements) {
+  std::ranges::sort(axes, {}, &Axis::stride);
+  std::string reached_by(row);
+  std::int64_t reach = row_elements;
+  for (const Axis& axis : axes) {
+    if (axis.extent <= 1) continue;
+    if (axis.stride < reach) {
+      return refuse(tensor, axis.field, axis.stride,
+                    "rows must not overlap: at least " + reached_by + ", " + number(reach) + " elements");
     }
+    reach += (axis.extent - 1) * axis.stride;
+    reached_by = "what " + std::string(axis.field) + " reaches";
   }
   return {};
+}
+
+Status check_out(const TensorView& out) {
+  if (Status status = check_tensor("out", out); !status || is_empty(out)) return status;
+  return check_disjoint("out", axes_of(out), "dim", out.dim);
 }
 
 Status check_lse(const AttentionProblem& problem, const TensorView& q, const LseView& lse) {
@@ -174,16 +188,10 @@ Status check_lse(const AttentionProblem& problem, const TensorView& q, const Lse
   if (lse.token_stride != 1) return refuse("lse", "token_stride", lse.token_stride, "rows must be contiguous (1)");
   if (lse.batch == 0 || lse.heads == 0 || lse.tokens == 0) return {};
   if (Status status = check_address("lse", lse.address, kLseBytes); !status) return status;
-  for (const Axis& axis :
-       {Axis{"head_stride", lse.heads, lse.head_stride}, Axis{"batch_stride", lse.batch, lse.batch_stride}}) {
-    if (axis.extent > 1 && axis.stride >= 0 && axis.stride < lse.tokens) {
-      return refuse("lse", axis.field, axis.stride,
-                    "rows must not overlap: at least tokens, " + number(lse.tokens) + " elements");
-    }
-  }
-  return check_axes("lse", lse.address,
-                    {{"head_stride", lse.heads, lse.head_stride}, {"batch_stride", lse.batch, lse.batch_stride}},
-                    lse.tokens, kLseBytes, kLseBytes);
+  const std::array<Axis, 3> axes{
+      {{"head_stride", lse.heads, lse.head_stride}, {"batch_stride", lse.batch, lse.batch_stride}, {"", 1, 0}}};
+  if (Status status = check_axes("lse", lse.address, axes, lse.tokens, kLseBytes, kLseBytes); !status) return status;
+  return check_disjoint("lse", axes, "tokens", lse.tokens);
 }
 
 Expected<float> score_scale_log2(const AttentionProblem& problem, std::optional<float> softmax_scale) {

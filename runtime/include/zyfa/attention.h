@@ -24,7 +24,9 @@
 namespace zyfa {
 
 // A view of a device tensor [batch, tokens, heads, dim]. Strides in elements; dim_stride must be 1. Address and byte
-// strides must be multiples of 16 (the kernels load and store 16 bytes at a time).
+// strides must be multiples of 16 (the kernels load and store 16 bytes at a time). token_stride must be at least dim:
+// the kernels tell the rows past the last by their byte offset, which then lies past the end of the last row. Heads and
+// batches of q, k and v may share rows (strides of 0 too); an output's must not.
 struct TensorView {
   DeviceAddress address = 0;
   std::int64_t batch = 0, tokens = 0, heads = 0, dim = 0;
@@ -99,6 +101,8 @@ struct AttentionInfo {
 class ZYFA_API Attention {
  public:
   // memory -> disk layers -> JIT. Thread-safe; one build per kernel however many callers ask at once.
+  // After fork() the child may compile at once; fork() waits for builds that other threads run. While the process exits
+  // (destructors of statics) memory and disk still serve; a build may be kDeviceUnavailable.
   // kUnsupported (details: every reason), kScheduleError (placement), kCacheMiss (CacheMode::kRequire),
   // kDeviceUnavailable (libzyfa_jit is needed and absent), kCompileError, or what Device::load() gives.
   [[nodiscard]] static Expected<std::shared_ptr<Attention>> compile(const AttentionProblem& problem,
@@ -108,6 +112,8 @@ class ZYFA_API Attention {
   // Queues the kernel. Allocates nothing, synchronises nothing. B, H or Sq of 0 is success without a launch; Sk of 0
   // writes zeros. kInvalidArgument names the argument, its value and what is allowed:
   //   - every view's shape against q's, H % Hk, the problem's head dims; dim_stride 1; no negative stride
+  //   - q, k, v, out: token_stride at least dim; out, lse: by growing stride, each axis steps over all that the axes
+  //     before it reach, so that nothing is written twice (strides of axes of one index are ignored)
   //   - addresses and byte strides multiples of 16 (LSE: 4 and 4); not null unless the tensor is empty
   //   - B <= 65535, H <= 32768, Sq and Sk <= 2^30, token strides < 2^26 bytes
   //   - softmax_scale finite

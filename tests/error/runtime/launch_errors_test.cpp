@@ -87,7 +87,24 @@ INSTANTIATE_TEST_SUITE_P(
               "q at address 65536 reaches past the 48-bit address space"},
         Wrong{"broadcast_out", [](LaunchArgs& a) { a.out.head_stride = 0; },
               "out.head_stride is 0; rows must not overlap"},
-        Wrong{"broadcast_out_batch", [](LaunchArgs& a) { a.out.batch_stride = 0; }, "out.batch_stride is 0"}),
+        Wrong{"broadcast_out_batch", [](LaunchArgs& a) { a.out.batch_stride = 0; }, "out.batch_stride is 0"},
+        Wrong{"out_heads_on_tokens",  // every stride alone is wide enough
+              [](LaunchArgs& a) {
+                a.q = a.out = TensorView::contiguous(0x10000, 1, 2, 2, 128);
+                a.k = a.v = TensorView::contiguous(0x20000, 1, 2, 2, 128);
+                a.out.token_stride = a.out.head_stride = 128;
+              },
+              "stride is 128; rows must not overlap: at least what "},
+        Wrong{"out_batches_on_heads", [](LaunchArgs& a) { a.out.batch_stride = 5 * 128; },
+              "out.batch_stride is 640; rows must not overlap: at least what head_stride reaches, 768 elements"},
+        Wrong{"out_last_head_one_access_short", [](LaunchArgs& a) { a.out.token_stride = 6 * 128 - 8; },
+              "out.token_stride is 760; rows must not overlap: at least what head_stride reaches, 768 elements"},
+        Wrong{"out_tokens_inside_heads",  // [B, H, S, D], heads one access short
+              [](LaunchArgs& a) {
+                a.out.token_stride = 128;
+                a.out.head_stride = 64 * 128 - 8;
+              },
+              "out.head_stride is 8184; rows must not overlap: at least what token_stride reaches, 8192 elements"}),
     [](const auto& test) { return test.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
@@ -114,6 +131,10 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"lse_last", [](LaunchArgs& a) { a.lse.token_stride = 2; }, "lse.token_stride is 2; rows must be", kLse},
         Wrong{"lse_overlap", [](LaunchArgs& a) { a.lse.head_stride = 63; },
               "lse.head_stride is 63; rows must not overlap: at least tokens, 64 elements", kLse},
+        Wrong{"lse_batches_on_heads", [](LaunchArgs& a) { a.lse.batch_stride = 5 * 64; },
+              "lse.batch_stride is 320; rows must not overlap: at least what head_stride reaches, 384 elements", kLse},
+        Wrong{"lse_heads_and_batches_equal", [](LaunchArgs& a) { a.lse.batch_stride = a.lse.head_stride = 64; },
+              "rows must not overlap: at least what ", kLse},
         Wrong{"lse_negative", [](LaunchArgs& a) { a.lse.batch_stride = -64; }, "lse.batch_stride is -64", kLse},
         Wrong{"scale_nan", [](LaunchArgs& a) { a.softmax_scale = std::numeric_limits<float>::quiet_NaN(); },
               "softmax_scale is nan; it must be finite"},

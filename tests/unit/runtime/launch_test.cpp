@@ -76,6 +76,34 @@ TEST(Packing, matches_bytes_worked_out_by_hand) {
             "3baab83e");        // 0.25 * log2(e) = 0.36067376 = 0x3eb8aa3b
 }
 
+// Outputs whose rows are disjoint in ways that no packed tensor has.
+TEST(Packing, takes_every_disjoint_output) {
+  struct Layout {
+    const char* name;
+    std::int64_t token, head, batch;
+  };
+  for (const Layout& layout : {Layout{"BSHD", 768, 128, 300 * 768}, Layout{"BHSD", 128, 300 * 128, 6 * 300 * 128},
+                               Layout{"SBHD", 2 * 768, 128, 768}, Layout{"HBSD", 128, 2 * 300 * 128, 300 * 128},
+                               Layout{"every other row, the last without its gap", 6 * 256 - 128, 256, 300 * 1536}}) {
+    LaunchArgs args = dense(2, 300, 7, 6, 2);
+    args.out.token_stride = layout.token;
+    args.out.head_stride = layout.head;
+    args.out.batch_stride = layout.batch;
+    EXPECT_TRUE(prepare_launch({}, kShape, args)) << layout.name;
+  }
+  LaunchArgs single = dense(1, 300, 7, 1, 1);  // strides of axes of one index are never used
+  single.out.head_stride = single.out.batch_stride = 0;
+  EXPECT_TRUE(prepare_launch({}, kShape, single));
+  LaunchArgs lse = dense(2, 300, 7, 6, 2);
+  lse.lse = LseView::contiguous(0x50004, 2, 6, 300);
+  lse.lse.batch_stride = 300;  // [H, B, S]
+  lse.lse.head_stride = 600;
+  EXPECT_TRUE(prepare_launch({.lse = Lse::kWritten}, kShape, lse));
+  LaunchArgs inputs = dense(2, 300, 7, 6, 2);  // inputs may share rows between heads and batches
+  inputs.q.head_stride = inputs.q.batch_stride = inputs.k.head_stride = inputs.v.batch_stride = 0;
+  EXPECT_TRUE(prepare_launch({}, kShape, inputs));
+}
+
 TEST(Packing, default_scale_is_one_over_sqrt_of_the_query_head_dim) {
   const PreparedLaunch launch = prepared({}, dense(1, 1, 1, 1, 1));
   // log2(e) / sqrt(128) = 0.12751743...
