@@ -5,12 +5,18 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "jit/object/code_object.h"
 #include "runtime/kernel_key.h"
 #include "schedules/select/kernel_args.h"
 
 namespace zyfa {
 namespace {
+
+// e_flags of kTarget: machine 0x4f, xnack off 0x200, sramecc on 0xc00 (LLVM AMDGPUUsage, ELF header e_flags V4).
+constexpr std::uint32_t kTargetFlags = 0xe4f;
+static_assert(kTarget == std::string_view("gfx950:sramecc+:xnack-"));
 
 struct Comparison {
   std::string_view what;
@@ -47,6 +53,11 @@ Status check_object(std::span<const std::byte> bytes, const KernelMetadata& meta
   if (object->target != target) {
     return make_error(ErrorCode::kArchMismatch,
                       "the code object is for '" + object->target + "'; expected '" + target + "'");
+  }
+  if (object->e_flags != kTargetFlags) {
+    return make_error(ErrorCode::kArchMismatch,
+                      fmt::format("the code object has e_flags 0x{:x}; expected 0x{:x}, which is {}", object->e_flags,
+                                  kTargetFlags, kTarget));
   }
   const std::uint32_t version = object->abi_version + 2u;  // ELF ABI version 3 is code object version 5
   if (version != kCodeObjectVersion) {

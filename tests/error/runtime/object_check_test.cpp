@@ -81,6 +81,23 @@ TEST(ObjectCheck, refuses_other_machines) {
   }
 }
 
+// The key names sramecc+ and xnack-: bits 0x300 of e_flags are xnack (any 0x100, off 0x200, on 0x300), bits 0xc00
+// sramecc (any 0x400, off 0x800, on 0xc00).
+TEST(ObjectCheck, refuses_other_target_features) {
+  std::vector<std::byte> object = built().object;
+  ASSERT_EQ(object[48], std::byte{0x4f});
+  ASSERT_EQ(object[49], std::byte{0x0e});
+  for (const int features : {0x05, 0x0f, 0x0a, 0x00, 0x06, 0x0d}) {
+    object[49] = std::byte(features);
+    const Error error = refusal_of(object, built().metadata);
+    EXPECT_EQ(error.code, ErrorCode::kArchMismatch) << error.message;
+    EXPECT_THAT(error.message, HasSubstr("expected 0xe4f, which is gfx950:sramecc+:xnack-"));
+  }
+  object[49] = std::byte{0x0e};
+  object[50] = std::byte{0x01};
+  EXPECT_EQ(refusal_of(object, built().metadata).code, ErrorCode::kArchMismatch);
+}
+
 // The same length, so that nothing else moves.
 TEST(ObjectCheck, refuses_a_metadata_target_of_another_processor) {
   std::vector<std::byte> object = built().object;
