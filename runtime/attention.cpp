@@ -50,9 +50,7 @@ class AttentionImpl final : public Attention {
                          .layer = kernel.layer,
                          .llvm_version = kernel.metadata.llvm_version,
                          .times = kernel.times};
-    if (const std::shared_ptr<cache::Cache> cache = state_->cache.lock()) {
-      result.times.publish = milliseconds(cache->stats().publish_time);
-    }
+    result.times.publish = milliseconds(state_->cache->stats().publish_time);
     return result;
   }
 
@@ -122,6 +120,7 @@ Expected<std::shared_ptr<Attention>> Attention::compile(const AttentionProblem& 
   const LoadedTable::KeyView key{problem, options.placement, options.cache.path, options.cache.mode,
                                  options.device.get()};
   if (std::shared_ptr<const LoadedState> state = table.find(key, options.device)) {
+    state->cache->count_memory_hit();
     return std::make_shared<AttentionImpl>(std::move(state), options.device, KernelSource::kMemory);
   }
   Expected<std::shared_ptr<const LoadedState>> made = make_state(problem, options);

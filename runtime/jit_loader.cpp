@@ -8,20 +8,28 @@
 #include <mutex>
 #include <utility>
 
+#include "runtime/process_locks.h"
 #include "zyfa_generator_id.h"
 
 namespace zyfa {
 namespace {
 
 struct OpenLibrary {
-  std::mutex mutex;
   const JitService* service = nullptr;
   std::string path;
+  bool ending = false;
 };
 
+// Guarded by ProcessLocks::jit_library; never destroyed.
 OpenLibrary& open_library() {
-  static OpenLibrary library;
-  return library;
+  static auto* library = new OpenLibrary;
+  return *library;
+}
+
+// Registered when the library has been opened, so it runs just before the destructors of LLVM's statics.
+void end_service() {
+  const std::lock_guard lock(process_locks().jit_library);
+  open_library().ending = true;
 }
 
 // Directory of the object this function is linked into, with a trailing slash.
@@ -66,13 +74,15 @@ Expected<const JitService*> open(const std::string& path) {
 
 Expected<const JitService*> jit_service() {
   OpenLibrary& library = open_library();
-  const std::lock_guard lock(library.mutex);
+  const std::lock_guard lock(process_locks().jit_library);
+  if (library.ending) return unavailable("libzyfa_jit can do nothing more: the process exits");
   if (library.service != nullptr) return library.service;
   const std::vector<std::string> paths = candidates();
   for (const std::string& path : paths) {
     if (access(path.c_str(), F_OK) != 0) continue;
     Expected<const JitService*> service = open(path);
     if (!service) return service;
+    static_cast<void>(std::atexit(end_service));
     library.path = path;
     library.service = *service;
     return service;
@@ -86,7 +96,7 @@ Expected<const JitService*> jit_service() {
 
 std::string jit_library_path() {
   OpenLibrary& library = open_library();
-  const std::lock_guard lock(library.mutex);
+  const std::lock_guard lock(process_locks().jit_library);
   return library.path;
 }
 

@@ -8,7 +8,8 @@
 namespace zyfa {
 
 // ZYFA_JIT_LIBRARY when set, else libzyfa_jit.so beside this library, else in ../lib of it. kDeviceUnavailable: not
-// found (paths tried), cannot be opened, or built from other sources than this library. Success is remembered, failure
+// found (paths tried), cannot be opened, built from other sources than this library, or the process exits and LLVM's
+// statics are gone. Success is remembered, failure
 // is not.
 [[nodiscard]] Expected<const JitService*> jit_service();
 

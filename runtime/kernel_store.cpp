@@ -9,6 +9,7 @@
 #include "runtime/jit_loader.h"
 #include "runtime/kernel_key.h"
 #include "runtime/object_check.h"
+#include "runtime/process_locks.h"
 #include "runtime/stopwatch.h"
 
 namespace zyfa {
@@ -55,11 +56,23 @@ struct OpenCache {
   std::shared_ptr<cache::Cache> cache;
 };
 
+// Never destroyed: kernels may be compiled while the process exits, from the destructors of a user's statics.
+std::vector<OpenCache>& open_caches() {
+  static auto* caches = new std::vector<OpenCache>;  // a handful
+  return *caches;
+}
+
+void finish_caches() {
+  const std::lock_guard lock(process_locks().caches);
+  for (const OpenCache& open : open_caches()) open.cache->finish();
+}
+
 bool same(const cache::CacheConfig& a, const cache::CacheConfig& b) {
   return a.mode == b.mode && a.read_only_layers == b.read_only_layers && a.writable_layer == b.writable_layer;
 }
 
 Expected<cache::BuiltEntry> build(const schedules::KernelSpec& spec, CompileTimes& times) {
+  const auto building = enter_build();
   Stopwatch watch;
   Expected<const JitService*> service = jit_service();
   if (!service) return tl::unexpected(std::move(service.error()));
@@ -90,17 +103,17 @@ KernelSource source_of(cache::CacheSource source) {
 }  // namespace
 
 Expected<std::shared_ptr<cache::Cache>> open_cache(const CacheOptions& options) {
-  static std::mutex mutex;
-  static std::vector<OpenCache> caches;  // a handful; destroying them at exit finishes pending publishes
   Expected<cache::CacheConfig> config = configure(options);
   if (!config) return tl::unexpected(std::move(config.error()));
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(process_locks().caches);
+  std::vector<OpenCache>& caches = open_caches();
   for (const OpenCache& open : caches) {
     if (same(open.config, *config)) return open.cache;
   }
   auto opened = std::make_shared<cache::Cache>(
       *config, cache::CacheOptions{
                    .validator = check_entry, .observer = warn, .prewarm_hint = prewarm_hint, .publish_hook = {}});
+  if (caches.empty()) static_cast<void>(std::atexit(finish_caches));
   caches.push_back({std::move(*config), opened});
   return opened;
 }

@@ -12,7 +12,8 @@
 
 namespace zyfa {
 
-// The cache of these options; one per distinct configuration and process, kept to the end. Reads the environment.
+// The cache of these options; one per distinct configuration and process, never destroyed; leaving main() finishes its
+// publishes. Reads the environment.
 // kInvalidArgument: a variable or the path is malformed.
 [[nodiscard]] Expected<std::shared_ptr<cache::Cache>> open_cache(const CacheOptions& options);
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "cache/fork.h"
 #include "runtime/kernel_store.h"
 #include "runtime/launch.h"
 
@@ -23,7 +24,7 @@ struct LoadedState {
   Kernel kernel;
   std::shared_ptr<LoadedKernel> loaded;  // null when compiled without a device
   std::weak_ptr<Device> device;
-  std::weak_ptr<cache::Cache> cache;  // weak: a cache must be destroyed at exit, which finishes its publishes
+  std::shared_ptr<cache::Cache> cache;
 };
 
 class LoadedTable {
@@ -41,6 +42,11 @@ class LoadedTable {
   [[nodiscard]] std::shared_ptr<const LoadedState> find(const KeyView& key,
                                                         const std::shared_ptr<Device>& device) const;
   void insert(const KeyView& key, std::shared_ptr<const LoadedState> state);
+
+  // For process_locks.cpp alone.
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_in_parent() { mutex_.unlock(); }
+  void renew_in_child() { cache::renew(mutex_); }  // not unlocked: it counts readers that do not exist here
 
  private:
   struct Key {

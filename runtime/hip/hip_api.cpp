@@ -74,7 +74,7 @@ Status HipApi::check(HipError error, const char* call) const {
 
 Expected<std::shared_ptr<const HipApi>> load_hip() {
   static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const HipApi>> loaded;
+  static auto& loaded = *new std::map<std::string, std::shared_ptr<const HipApi>>;  // devices may outlive statics
   const char* named = std::getenv("ZYFA_HIP_LIBRARY");
   const std::string wanted = named != nullptr ? named : "";
   const std::lock_guard lock(mutex);

@@ -29,7 +29,8 @@ struct CacheOptions {
 
 // Counts of this process and cache since its first use.
 struct CacheStatistics {
-  std::uint64_t memory_hits = 0, disk_hits = 0;
+  std::uint64_t memory_hits = 0;  // compile() calls and inner look-ups that memory answered
+  std::uint64_t disk_hits = 0;
   std::uint64_t joined = 0;  // waited for another thread's build or read
   std::uint64_t misses = 0, builds = 0, build_failures = 0;
   std::uint64_t rejected = 0;       // entries that failed a check and were set aside

@@ -73,6 +73,7 @@ TEST_F(AttentionTest, is_built_then_found_in_memory_then_on_disk) {
   ASSERT_TRUE(memory);
   EXPECT_EQ((*memory)->info().source, KernelSource::kMemory);
   EXPECT_EQ(hip_->images.size(), 1u) << "a memory hit loads nothing";
+  EXPECT_EQ(cache_statistics(options.cache)->memory_hits, 1u);
   ASSERT_TRUE(flush_cache(options.cache));
   EXPECT_GT((*built)->info().times.publish, 0);
 
@@ -276,14 +277,30 @@ struct ProgramRun {
   std::string line;
   int status = -1;
 };
-ProgramRun run_program(const std::string& environment, const std::string& problem) {
+ProgramRun run_program(const std::string& environment, const std::string& problem,
+                       const std::string& program = ZYFA_DISK_HIT) {
   ProgramRun run;
-  FILE* pipe = popen((environment + " " ZYFA_DISK_HIT " " + problem + " 2>&1").c_str(), "r");
+  FILE* pipe = popen((environment + " " + program + " " + problem + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return run;
   char line[512] = {};
   if (std::fgets(line, sizeof line, pipe) != nullptr) run.line = line;
   run.status = pclose(pipe);
   return run;
+}
+
+// Destructors of statics that are older than anything of zyfa's: memory and disk serve, a build is an error or works,
+// nothing crashes, and what main() built has been published.
+TEST_F(AttentionTest, compiles_while_the_process_exits) {
+  const std::string environment = "ZYFA_CACHE_PATH=" + directory("a"), problems = "bf16,d=128 bf16,d=128,causal";
+  const ProgramRun cold = run_program(environment, problems, ZYFA_LATE_COMPILE);
+  EXPECT_EQ(cold.status, 0);
+  const int unavailable = static_cast<int>(ErrorCode::kDeviceUnavailable);
+  EXPECT_EQ(cold.line, "main=built known=memory other=error " + std::to_string(unavailable) + " end\n");
+  EXPECT_EQ(list_cache(cache("a"))->size(), 1u);
+  const ProgramRun warm = run_program(environment, problems, ZYFA_LATE_COMPILE);
+  EXPECT_EQ(warm.status, 0);
+  EXPECT_EQ(warm.line, "main=disk known=memory other=built end\n");  // libzyfa_jit is opened by the destructor
+  EXPECT_EQ(list_cache(cache("a"))->size(), 2u);
 }
 
 // A fresh process that finds its kernel on disk maps neither libzyfa_jit nor LLVM.
