@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <system_error>
 #include <thread>
 
 // Clones for wider vectors; the same operations in the same order, so the same bits. Sanitizers cannot run the
@@ -242,7 +243,11 @@ Expected<AttentionResult> attention(const AttentionCase& problem, unsigned threa
   std::vector<std::thread> helpers;
   // A second thread costs more than a problem of a few items.
   for (std::int64_t t = 1; t < std::min(cores, items / 4); ++t) {
-    helpers.emplace_back(work);
+    try {
+      helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;  // the threads there are do the work
+    }
   }
   work();
   for (std::thread& helper : helpers) {

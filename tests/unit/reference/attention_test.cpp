@@ -3,12 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <system_error>
+#include <thread>
 
 namespace zyfa::reference {
 namespace {
@@ -354,6 +357,24 @@ TEST(Attention, ShapesThatDoNotFitAreRefused) {
               testing::HasSubstr("negative extent"));
   EXPECT_THAT(message({dense_view(nullptr, 1, 2, 2, 4), view(1, 2, 2, 4), view(1, 2, 2, 4), Mask::kFull, 1.0}),
               testing::HasSubstr("null data"));
+}
+
+// A default stack larger than any address space: no thread starts, and the calling one does it all.
+TEST(Threads, NoneToBeHadIsNoTrouble) {
+  const Inputs in = make_inputs({1, 100, 40, 3, 1, 16, 16}, Mask::kFull, 0.25, 5);
+  const AttentionResult usual = run(in.problem);
+  pthread_attr_t before, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  pthread_attr_init(&huge);
+  pthread_attr_setstacksize(&huge, std::size_t{1} << 52);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+  const AttentionResult alone = run(in.problem, 8);
+  pthread_setattr_default_np(&before);
+  pthread_attr_destroy(&huge);
+  pthread_attr_destroy(&before);
+  EXPECT_EQ(alone.o, usual.o);
+  EXPECT_EQ(alone.lse, usual.lse);
 }
 
 }  // namespace
