@@ -11,6 +11,8 @@
 namespace zyfa::tools {
 namespace {
 
+constexpr std::string_view kPlacementAlias = ",--schedule";
+
 int exit_code(ErrorCode code) {
   switch (code) {
     case ErrorCode::kUnsupported:
@@ -51,6 +53,14 @@ SimOptions simulator_options(const DeviceOptions& options) {
 }
 
 }  // namespace
+
+std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_positional) const {
+  std::string name = CLI::Formatter::make_option_name(option, is_positional);
+  if (name.ends_with(kPlacementAlias)) {
+    name.resize(name.size() - kPlacementAlias.size());
+  }
+  return name;
+}
 
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   return wrapped(CLI::Formatter::make_option_desc(option), kHelpColumns - get_column_width());
@@ -93,6 +103,10 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   command->footer("Examples:\n" + examples + "\n" + std::string(kExitCodeHelp));
   command->add_flag_callback("--json", [&form] { form = OutputForm::kJson; }, "Print the result as one JSON object");
   return command;
+}
+
+void add_placement_option(CLI::App& command, std::string& placement) {
+  command.add_option("--placement" + std::string(kPlacementAlias), placement, kPlacementHelp);
 }
 
 Expected<std::string> placement_text(const std::string& option) {

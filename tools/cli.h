@@ -37,9 +37,10 @@ enum class OutputForm { kText, kJson };
 using Work = std::function<int()>;
 using Chosen = Work;
 
-// Help in at most 120 columns.
+// Help in at most 120 columns, with one name for the placement option.
 class HelpFormatter : public CLI::Formatter {
  public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
   std::string make_description(const CLI::App* app) const override;
   std::string make_subcommand(const CLI::App* command) const override;
@@ -66,9 +67,11 @@ inline constexpr const char* kProblemHelp =
     "What to compute, as comma-separated words: bf16, d=N or d=N/M (head dim of q and k / of v), full or causal, lse. "
     "Example: bf16,d=128,causal,lse";
 inline constexpr const char* kPlacementHelp =
-    "Schedule to use instead of the table's choice: a row's name (naive, pingpong), a placement's text form, or @FILE "
+    "Placement to use instead of the table's choice: a row's name (naive, pingpong), a placement's text form, or @FILE "
     "that holds one";
 
+// Adds --placement. --schedule is taken too, and not in the help: in `dump` it asks for a printout.
+void add_placement_option(CLI::App& command, std::string& placement);
 // A placement option's value with @FILE replaced by the file's text.
 [[nodiscard]] Expected<std::string> placement_text(const std::string& option);
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "tools/commands.h"
+#include "zyfa/attention.h"
 #include "zyfa/inspect.h"
 
 namespace zyfa::tools {
@@ -45,6 +46,21 @@ int explain_refusal(const AttentionProblem& problem, const Support& support, Out
   return kNotSupported;
 }
 
+// The row and schedule that compile would use. A placement that was asked for is built, beside every cache, since only
+// a build says whether it is legal; the rows that the table chooses by itself are known to be.
+Expected<Selection> selection_of(const AttentionProblem& problem, const std::string& placement) {
+  if (placement.empty()) {
+    return zyfa::select(problem);
+  }
+  const CacheOptions no_cache{.path = {}, .mode = CacheMode::kOff};
+  const auto attention = Attention::compile(problem, {.device = nullptr, .placement = placement, .cache = no_cache});
+  if (!attention) {
+    return tl::unexpected<Error>(attention.error());
+  }
+  const AttentionInfo info = (*attention)->info();
+  return Selection{info.schedule_row, info.schedule};
+}
+
 int explain_problem(const Options& options) {
   const Expected<AttentionProblem> problem = parse_problem(options.problem);
   if (!problem) {
@@ -57,7 +73,7 @@ int explain_problem(const Options& options) {
   if (!placement) {
     return report(placement.error(), options.form);
   }
-  const Expected<Selection> selection = zyfa::select(*problem);
+  const Expected<Selection> selection = selection_of(*problem, *placement);
   if (!selection) {
     return report(selection.error(), options.form);
   }
@@ -75,8 +91,8 @@ int explain_problem(const Options& options) {
     }
     print_json({{"problem", to_string(*problem)},
                 {"supported", true},
-                {"row", placement->empty() ? selection->row : "given"},
-                {"schedule", placement->empty() ? selection->schedule : *placement},
+                {"row", selection->row},
+                {"schedule", selection->schedule},
                 {"key", key},
                 {"key_fields", key_fields},
                 {"cached", entry.has_value()},
@@ -85,7 +101,7 @@ int explain_problem(const Options& options) {
   }
   fmt::print("{}", zyfa::explain(*problem));
   if (!placement->empty()) {
-    fmt::print("asked for instead: {}\n", *placement);
+    fmt::print("asked for instead, and legal: {}\n  {}\n", selection->row, selection->schedule);
   }
   fmt::print("key fields:\n");
   for (const auto& [name, value] : fields) {
@@ -101,12 +117,13 @@ void add_explain(CLI::App& app, Chosen& chosen) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = add_command(app, "explain",
                                   "Shows which kernel serves a problem and why, the fields of its cache key, and "
-                                  "whether the cache has it. Builds nothing.",
+                                  "whether the cache has it. Stores nothing; a placement that is asked for is checked.",
                                   "  zyfa-jit explain --problem bf16,d=128,causal,lse\n"
+                                  "  zyfa-jit explain --problem bf16,d=128,causal --placement @my.placement\n"
                                   "  zyfa-jit explain --problem fp8e4m3,d=128,full     every reason of a refusal",
                                   options->form);
   command->add_option("--problem", options->problem, kProblemHelp)->required();
-  command->add_option("--schedule,--placement", options->placement, kPlacementHelp);
+  add_placement_option(*command, options->placement);
   command->add_option("--cache", options->cache.path, "Cache directories instead of ZYFA_CACHE_PATH");
   command->callback([options, &chosen] { chosen = [options] { return explain_problem(*options); }; });
 }

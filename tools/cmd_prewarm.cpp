@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "runtime/io/shapes.h"
@@ -87,7 +88,11 @@ std::vector<Outcome> prewarm_all(const std::vector<io::ShapeEntry>& entries, con
   const std::size_t jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
   std::vector<std::thread> helpers;
   for (std::size_t i = 1; i < std::min(jobs, entries.size()); ++i) {
-    helpers.emplace_back(work);
+    try {
+      helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;  // the threads there are do the work
+    }
   }
   work();
   for (std::thread& helper : helpers) {
@@ -97,7 +102,7 @@ std::vector<Outcome> prewarm_all(const std::vector<io::ShapeEntry>& entries, con
 }
 
 OrderedJson to_json(const std::vector<io::ShapeEntry>& entries, const std::vector<Outcome>& outcomes,
-                    std::uint64_t unpublished) {
+                    std::uint64_t unpublished, double publish_ms) {
   OrderedJson problems = OrderedJson::array();
   for (std::size_t i = 0; i < entries.size(); ++i) {
     OrderedJson row{{"problem", entries[i].text}, {"location", entries[i].location}};
@@ -110,7 +115,7 @@ OrderedJson to_json(const std::vector<io::ShapeEntry>& entries, const std::vecto
     }
     problems.push_back(row);
   }
-  return {{"problems", problems}, {"unpublished", unpublished}};
+  return {{"problems", problems}, {"unpublished", unpublished}, {"publish_ms", publish_ms}};
 }
 
 int prewarm(const Options& options) {
@@ -136,10 +141,11 @@ int prewarm(const Options& options) {
   }
   const std::uint64_t unpublished = statistics->builds - std::min(statistics->builds, statistics->published);
   if (options.form == OutputForm::kJson) {
-    print_json(to_json(*entries, outcomes, unpublished));
+    print_json(to_json(*entries, outcomes, unpublished, statistics->publish_ms));
   } else {
-    fmt::print("{}: {} built, {} read from the cache, {} failed\n", counted(entries->size(), "problem"),
-               statistics->builds, statistics->disk_hits, failures);
+    fmt::print("{}: {} built, {} read from the cache, {} failed; publishing, in the background: {:.1f} ms\n",
+               counted(entries->size(), "problem"), statistics->builds, statistics->disk_hits, failures,
+               statistics->publish_ms);
   }
   if (unpublished != 0) {
     report({ErrorCode::kIoError,

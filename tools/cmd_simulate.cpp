@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
   OutputForm form = OutputForm::kText;
-  std::string job;
+  std::string job, profile;
   bool stats = false;
   DeviceOptions device;
 };
@@ -75,6 +75,13 @@ Expected<ObjectKernel> kernel_of(const io::Job& job, std::span<const std::byte> 
 }
 
 int simulate(const Options& options) {
+  if (!options.profile.empty()) {
+    return report({ErrorCode::kUnsupported,
+                   "--profile " + options.profile +
+                       ": the cycle model is not in this version of zyfa; --stats counts instructions by unit",
+                   {}},
+                  options.form);
+  }
   const Expected<io::Job> job = io::read_job(options.job);
   if (!job) {
     return report(job.error(), options.form);
@@ -134,6 +141,9 @@ void add_simulate(CLI::App& app, Chosen& chosen) {
       options->form);
   command->add_option("JOB", options->job, "Job file")->required();
   command->add_flag("--stats", options->stats, "Print how many instructions of each unit ran");
+  command->add_option("--profile", options->profile,
+                      "Write a predicted timeline to this file. Refused (exit 2): the cycle model is not in this "
+                      "version");
   command->add_flag("--strict", options->device.strict,
                     "Report every read of a result that was not waited for, of an unwritten register or LDS byte, and "
                     "every unordered LDS access");

@@ -1,9 +1,12 @@
 // zyfa-jit: kernels on the command line. Parsing here, the work in cmd_*.cpp.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "tools/commands.h"
 #include "zyfa/inspect.h"
@@ -30,7 +33,13 @@ std::string version_text() {
                      info.llvm.empty() ? "not available" : info.llvm, info.jit_path);
 }
 
-int parse_and_run(int argc, char** argv) {
+// Read before parsing, whose own errors have a form too.
+OutputForm form_of(std::span<char* const> arguments) {
+  const bool json = std::ranges::any_of(arguments, [](const char* a) { return std::string_view(a) == "--json"; });
+  return json ? OutputForm::kJson : OutputForm::kText;
+}
+
+int parse_and_run(int argc, char** argv, OutputForm form) {
   CLI::App app(kPurpose, "zyfa-jit");
   Chosen chosen;
   app.formatter(std::make_shared<HelpFormatter>());
@@ -51,8 +60,12 @@ int parse_and_run(int argc, char** argv) {
       return app.exit(error);  // --help, --version
     }
     const auto named = app.get_subcommands();
-    fmt::print(stderr, "zyfa-jit: error: {}\nTry: zyfa-jit {}--help\n", error.what(),
-               named.empty() ? "" : named.front()->get_name() + " ");
+    const std::string hint =
+        fmt::format("Try: zyfa-jit {}--help", named.empty() ? "" : named.front()->get_name() + " ");
+    fmt::print(stderr, "zyfa-jit: error: {}\n{}\n", error.what(), hint);
+    if (form == OutputForm::kJson) {
+      print_json({{"error", to_json({ErrorCode::kInvalidArgument, error.what(), {hint}})}});
+    }
     return kFailure;
   }
   return chosen();
@@ -62,12 +75,13 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace zyfa::tools
 
 int main(int argc, char** argv) {
+  using namespace zyfa::tools;
+  const OutputForm form = form_of({argv, static_cast<std::size_t>(argc)});
   try {
-    return zyfa::tools::parse_and_run(argc, argv);
+    return parse_and_run(argc, argv, form);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "zyfa-jit: error: {}\n", error.what());
+    return report({zyfa::ErrorCode::kInternal, error.what(), {}}, form);
   } catch (...) {
-    fmt::print(stderr, "zyfa-jit: error: unknown exception; please report it\n");
+    return report({zyfa::ErrorCode::kInternal, "unknown exception; please report it", {}}, form);
   }
-  return zyfa::tools::kFailure;
 }

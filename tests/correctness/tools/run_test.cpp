@@ -58,6 +58,7 @@ TEST(Run, RealActivationsBuiltThenFromDisk) {
   EXPECT_EQ(first["row"], "pingpong");
   EXPECT_EQ(first["shape"]["q"], (std::vector<int>{512, 4, 128}));
   EXPECT_EQ(first["launches"], 2);
+  EXPECT_GT(first["publish_ms"], 0.0);
   EXPECT_EQ(first["launches_that_differ"], 0);
   EXPECT_TRUE(first["within_tolerance"]);
   EXPECT_LT(first["rms_percent"], 0.25);
@@ -72,6 +73,7 @@ TEST(Run, RealActivationsBuiltThenFromDisk) {
   EXPECT_EQ(second["key"], first["key"]);
   EXPECT_EQ(second["layer"], session.cache().string());
   EXPECT_EQ(second["compile_ms"]["build"], 0.0);
+  EXPECT_EQ(second["publish_ms"], 0.0);  // nothing to publish
   EXPECT_EQ(get_file(session / "out"), get_file(session / "out2"));
 }
 
@@ -111,7 +113,7 @@ TEST_P(RunCases, AgreesWithFp64InStrictMode) {
 INSTANTIATE_TEST_SUITE_P(Shapes, RunCases,
                          testing::Values(Case{{65, 3, 128}, {130, 1, 128}, "causal", {}},
                                          Case{{130, 2, 128}, {65, 1, 128}, "causal", {"--threads", "1"}},
-                                         Case{{2, 33, 2, 128}, {2, 64, 2, 128}, "full", {"--schedule", "naive"}},
+                                         Case{{2, 33, 2, 128}, {2, 64, 2, 128}, "full", {"--placement", "naive"}},
                                          Case{{1, 2, 128}, {0, 1, 128}, "full", {}},
                                          Case{{0, 2, 128}, {5, 1, 128}, "causal", {}}));
 

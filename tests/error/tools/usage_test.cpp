@@ -62,6 +62,24 @@ TEST(Usage, Schedules) {
                1, "");
 }
 
+// explain must not describe what compile refuses.
+TEST(Usage, ExplainRefusesIllegalPlacements) {
+  const Session session;
+  const auto explain = [&](const char* placement) {
+    return session.zyfa_jit({"explain", "--problem", "bf16,d=128,causal", "--placement", placement});
+  };
+  const auto dump = [&](const char* placement) {
+    return session.zyfa_jit({"dump", "--problem", "bf16,d=128,causal", "--placement", placement});
+  };
+  for (const char* placement : {"name=p;waves=2;loop=pv", "fastest"}) {
+    const Result refused = explain(placement);
+    expect_error(refused, 1, "");
+    EXPECT_EQ(refused.err, dump(placement).err);
+  }
+  expect_error(session.zyfa_jit({"explain", "--problem", "bf16,d=128", "--placement", "naive", "--schedule", "naive"}),
+               1, "");
+}
+
 TEST(Usage, Keys) {
   const Session session;
   expect_error(session.zyfa_jit({"dump", "xyz"}), 1, "'xyz' is no key");
@@ -84,6 +102,27 @@ TEST(Usage, JsonErrorsNameTheirCode) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.json()["error"]["code"], "invalid-argument");
   EXPECT_THAT(result.err, StartsWith("zyfa-jit: error: "));
+}
+
+TEST(Usage, JsonErrorsOfUsageToo) {
+  const Session session;
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"run", "--json"}, {"explain", "--wat", "--json"}, {"--json"}, {"verify", "--json", "a", "b"}}) {
+    const Result result = session.zyfa_jit(arguments);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.json()["error"]["code"], "invalid-argument") << result.out;
+    EXPECT_THAT(result.json()["error"]["details"][0].get<std::string>(), StartsWith("Try: zyfa-jit "));
+    EXPECT_THAT(result.err, StartsWith("zyfa-jit: error: "));
+  }
+}
+
+TEST(Usage, ProfileIsRefused) {
+  const Session session;
+  expect_error(session.zyfa_jit({"simulate", "job.json", "--profile", "trace.json"}), 2,
+               "the cycle model is not in this version");
+  const Result result = session.zyfa_jit({"simulate", "job.json", "--profile", "trace.json", "--json"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.json()["error"]["code"], "unsupported");
 }
 
 TEST(Usage, ObjectsThatAreNone) {

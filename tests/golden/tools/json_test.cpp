@@ -25,11 +25,12 @@ TEST(JsonKeys, Run) {
   const Session session;
   put_inputs(session / "in", {32, 1, 128}, {32, 1, 128}, {32, 1, 128});
   const Result result = session.zyfa_jit({"run", "--inputs", session / "in", "--json"});
-  EXPECT_THAT(keys(result.out),
-              ElementsAre("inputs", "shape", "mask_from", "softmax_scale", "problem", "key", "row", "schedule",
-                          "source", "layer", "llvm", "vgprs", "lds_bytes", "instructions", "compile_ms", "device",
-                          "strict", "launches", "launches_that_differ", "host_seconds", "rms_percent", "max_abs",
-                          "lse_max_abs", "nan_mismatches", "nonzero_in_empty_rows", "limits", "within_tolerance"))
+  EXPECT_THAT(
+      keys(result.out),
+      ElementsAre("inputs", "shape", "mask_from", "softmax_scale", "problem", "key", "row", "schedule", "source",
+                  "layer", "llvm", "vgprs", "lds_bytes", "instructions", "compile_ms", "publish_ms", "device", "strict",
+                  "launches", "launches_that_differ", "host_seconds", "rms_percent", "max_abs", "lse_max_abs",
+                  "nan_mismatches", "nonzero_in_empty_rows", "limits", "within_tolerance"))
       << result.err;
   EXPECT_THAT(keys(result.json()["compile_ms"].dump()),
               testing::UnorderedElementsAre("total", "lookup", "open", "build", "load"));
@@ -39,7 +40,7 @@ TEST(JsonKeys, PrewarmAndList) {
   const Session session;
   put_file(session / "s", "bf16,d=128,full\n");
   Result result = session.zyfa_jit({"prewarm", "--shapes", session / "s", "--json"});
-  EXPECT_THAT(keys(result.out), ElementsAre("problems", "unpublished")) << result.err;
+  EXPECT_THAT(keys(result.out), ElementsAre("problems", "unpublished", "publish_ms")) << result.err;
   result = session.zyfa_jit({"list", "--json"});
   EXPECT_THAT(keys(result.out), ElementsAre("kernels")) << result.err;
   const auto list = nlohmann::ordered_json::parse(result.out);
@@ -55,7 +56,9 @@ TEST(JsonKeys, DumpExplainVerify) {
                                             "metadata", "asm", "isa"))
       << result.err;
   result = session.zyfa_jit({"verify", session / "k.hsaco", "--json"});
-  EXPECT_THAT(keys(result.out), ElementsAre("file", "target", "kernels", "instructions", "findings")) << result.err;
+  EXPECT_THAT(keys(result.out),
+              ElementsAre("file", "target", "kernels", "instructions", "not_reached", "findings", "notes"))
+      << result.err;
   result = session.zyfa_jit({"explain", "--problem", "bf16,d=128", "--json"});
   EXPECT_THAT(keys(result.out),
               ElementsAre("problem", "supported", "row", "schedule", "key", "key_fields", "cached", "path"))
