@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "tests/require_tools.h"
 #include "tests/unit/sim/harness.h"
 
 namespace zyfa::sim_test {
@@ -37,10 +38,10 @@ class OpenCl : public testing::TestWithParam<SimChecks> {
   std::shared_ptr<SimDevice> device_;
   bool skipped_ = false;
 };
-#define LAUNCH(...)                                            \
-  if (!launch(__VA_ARGS__)) {                                  \
-    if (skipped_) GTEST_SKIP() << "clang-22 is not installed"; \
-    return;                                                    \
+#define LAUNCH(...)                                                    \
+  if (!launch(__VA_ARGS__)) {                                          \
+    if (skipped_) ZYFA_SKIP_WITHOUT_TOOL("clang-22 is not installed"); \
+    return;                                                            \
   }
 
 std::vector<float> random_floats(std::size_t n, unsigned seed, float lo = -2, float hi = 2) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/correctness/tools/command.h"
+#include "tests/require_tools.h"
 
 namespace zyfa::tools {
 namespace {
@@ -15,7 +16,7 @@ TEST(CacheCommands, PrewarmListExplainDump) {
   put_file(session / "shapes", "bf16,d=128,causal  # prefill\nbf16,d=128,full,lse\nbf16,d=128,causal\n");
   Result result = session.zyfa_jit({"prewarm", "--shapes", session / "shapes", "-j", "2"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("3 problems: 2 built, 0 read from the cache, 0 failed"));
+  EXPECT_THAT(result.out, HasSubstr("3 problems: 2 built, 0 read from the cache, 0 failed; publishing, in the "));
 
   result = session.zyfa_jit({"prewarm", "--shapes", session / "shapes"});
   EXPECT_EQ(result.exit_code, 0);
@@ -53,10 +54,33 @@ TEST(CacheCommands, PrewarmListExplainDump) {
   }
 }
 
+TEST(CacheCommands, ExplainOfANamedPlacementIsWhatCompileUses) {
+  const Session session;
+  const Result run = session.zyfa_jit({"dump", "--problem", "bf16,d=128", "--placement", "naive", "--schedule"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::string canonical = run.out.substr(0, run.out.find('\n'));
+  Result result = session.zyfa_jit({"explain", "--problem", "bf16,d=128", "--placement", "naive", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["row"], "naive");
+  EXPECT_EQ(result.json()["schedule"], canonical);
+  EXPECT_TRUE(result.json()["cached"]);
+  // The same placement as text, by the other name of the option; what is built to check it is not stored.
+  std::string other = canonical;
+  other.replace(0, std::string_view("name=naive").size(), "name=mine");
+  result = session.zyfa_jit({"explain", "--problem", "bf16,d=128", "--schedule", other, "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["row"], "custom");
+  EXPECT_EQ(result.json()["schedule"], other);
+  EXPECT_FALSE(result.json()["cached"]);
+  EXPECT_EQ(session.zyfa_jit({"list", "--json"}).json()["kernels"].size(), 1U);
+  result = session.zyfa_jit({"explain", "--problem", "bf16,d=128", "--placement", "naive"});
+  EXPECT_THAT(result.out, HasSubstr("asked for instead, and legal: naive\n  " + canonical + "\n"));
+}
+
 TEST(CacheCommands, DumpedAssemblyGivesTheSameCodeWithStockTools) {
   if (std::string_view(ZYFA_CLANG).empty() || std::string_view(ZYFA_LD_LLD).empty() ||
       std::string_view(ZYFA_OBJCOPY).empty()) {
-    GTEST_SKIP() << "no clang, lld or llvm-objcopy";
+    ZYFA_SKIP_WITHOUT_TOOL("no clang, lld or llvm-objcopy");
   }
   const Session session;
   Result result = session.zyfa_jit({"dump", "--problem", "bf16,d=128,causal", "--asm", "--save", session / "ours"});

@@ -7,6 +7,7 @@
 
 #include "runtime/io/npy.h"
 #include "tests/correctness/tools/command.h"
+#include "tests/require_tools.h"
 
 namespace zyfa::tools {
 namespace {
@@ -70,7 +71,7 @@ class Simulate : public testing::Test {
  protected:
   void SetUp() override {
     if (std::string_view(ZYFA_CLANG).empty() || std::string_view(ZYFA_LD_LLD).empty()) {
-      GTEST_SKIP() << "no clang or lld";
+      ZYFA_SKIP_WITHOUT_TOOL("no clang or lld");
     }
   }
 

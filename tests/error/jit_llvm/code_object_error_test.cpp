@@ -9,6 +9,7 @@
 #include "jit/llvm/assembler.h"
 #include "jit/object/code_object.h"
 #include "jit/verify/dump.h"
+#include "tests/require_tools.h"
 #include "tests/unit/jit_llvm/sample_listing.h"
 #include "tests/unit/jit_llvm/tools.h"
 
@@ -154,7 +155,7 @@ TEST(CodeObjectError, RelocatableObjectIsNotLoadable) {
 }
 
 TEST(CodeObjectError, CompiledForAnotherGpu) {
-  if (!have(STOCK_CLANG) || !have(STOCK_LLD)) GTEST_SKIP() << "clang-22 or ld.lld-22 is not installed";
+  if (!have(STOCK_CLANG) || !have(STOCK_LLD)) ZYFA_SKIP_WITHOUT_TOOL("clang-22 or ld.lld-22 is not installed");
   const ScratchDirectory scratch;
   write_file(scratch.file("k.cl"), "kernel void k(global int* p) { p[0] = 1; }\n");
   for (const std::string gpu : {"gfx942", "gfx90a", "gfx1100"}) {

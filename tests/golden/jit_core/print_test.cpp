@@ -8,6 +8,7 @@
 
 #include "jit/isa/op_info.h"
 #include "tests/golden/jit_core/tool.h"
+#include "tests/require_tools.h"
 
 namespace zyfa::jit {
 namespace {
@@ -211,7 +212,7 @@ class PrintTest : public testing::Test {
     for (const Instruction& instruction : instructions_) text += print(instruction) + "\n";
     const auto result =
         test::run_tool(ZYFA_LLVM_MC, "-triple=amdgcn-amd-amdhsa -mcpu=gfx950 -show-encoding", text + "L0:\n", ".s");
-    if (!result) GTEST_SKIP() << "llvm-mc is not installed";
+    if (!result) ZYFA_SKIP_WITHOUT_TOOL("llvm-mc is not installed");
     ASSERT_EQ(result->status, 0) << result->output.substr(0, 4000);
     encoded_ = parse_encodings(result->output);
     ASSERT_EQ(encoded_.size(), instructions_.size());

@@ -8,6 +8,7 @@
 #include "jit/llvm/assembler.h"
 #include "jit/object/code_object.h"
 #include "jit/verify/dump.h"
+#include "tests/require_tools.h"
 #include "tests/unit/jit_llvm/code_helpers.h"
 #include "tests/unit/jit_llvm/sample_listing.h"
 #include "tests/unit/jit_llvm/tools.h"
@@ -77,7 +78,7 @@ TEST(GoldenInstructions, EncodingsAndRefusals) {
 
 // The golden file itself is what the installed llvm-mc says today.
 TEST(GoldenInstructions, FileIsStockLlvm) {
-  if (!have(STOCK_MC)) GTEST_SKIP() << "llvm-mc-22 is not installed";
+  if (!have(STOCK_MC)) ZYFA_SKIP_WITHOUT_TOOL("llvm-mc-22 is not installed");
   const ScratchDirectory scratch;
   std::string source;
   std::vector<Row> rows;
@@ -104,7 +105,7 @@ TEST(GoldenInstructions, FileIsStockLlvm) {
 class WholeKernel : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!have(STOCK_MC) || !have(STOCK_LLD)) GTEST_SKIP() << "llvm-mc-22 or ld.lld-22 is not installed";
+    if (!have(STOCK_MC) || !have(STOCK_LLD)) ZYFA_SKIP_WITHOUT_TOOL("llvm-mc-22 or ld.lld-22 is not installed");
   }
 
   // Assembles and links with the stock tools.
@@ -158,7 +159,7 @@ TEST_F(WholeKernel, DumpedAssemblyGivesTheSameBytesFromStockTools) {
 }
 
 TEST_F(WholeKernel, ReadelfParsesOurObject) {
-  if (!have(STOCK_READELF)) GTEST_SKIP() << "llvm-readelf-22 is not installed";
+  if (!have(STOCK_READELF)) ZYFA_SKIP_WITHOUT_TOOL("llvm-readelf-22 is not installed");
   const Listing listing = sample::attention_like(100);
   write_file(scratch_.file("k.co"), must(assemble(listing, sample::declaration(listing.symbol))));
   ASSERT_TRUE(ScratchDirectory::run(std::string(STOCK_READELF) + " --all '" + scratch_.file("k.co") + "' > '" +
@@ -178,7 +179,7 @@ class CompiledKernel : public WholeKernel {
  protected:
   void SetUp() override {
     WholeKernel::SetUp();
-    if (!have(STOCK_CLANG)) GTEST_SKIP() << "clang-22 is not installed";
+    if (!have(STOCK_CLANG)) ZYFA_SKIP_WITHOUT_TOOL("clang-22 is not installed");
   }
 
   CodeObject compile(const std::string& source) {
