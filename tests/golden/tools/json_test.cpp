@@ -28,9 +28,9 @@ TEST(JsonKeys, Run) {
   EXPECT_THAT(
       keys(result.out),
       ElementsAre("inputs", "shape", "mask_from", "softmax_scale", "problem", "key", "row", "schedule", "source",
-                  "layer", "llvm", "vgprs", "lds_bytes", "instructions", "compile_ms", "publish_ms", "device", "strict",
-                  "launches", "launches_that_differ", "host_seconds", "rms_percent", "max_abs", "lse_max_abs",
-                  "nan_mismatches", "nonzero_in_empty_rows", "limits", "within_tolerance"))
+                  "layer", "llvm", "vgprs", "lds_bytes", "instructions", "compile_ms", "publish_ms", "rejected_entries",
+                  "device", "strict", "launches", "launches_that_differ", "host_seconds", "rms_percent", "max_abs",
+                  "lse_max_abs", "nan_mismatches", "nonzero_in_empty_rows", "limits", "within_tolerance"))
       << result.err;
   EXPECT_THAT(keys(result.json()["compile_ms"].dump()),
               testing::UnorderedElementsAre("total", "lookup", "open", "build", "load"));
