@@ -26,11 +26,12 @@ class WaitStateChecker {
       : program_(program), reporter_(reporter), rules_(hazard_rules()), facets_(program.nodes.size()) {
     best_.resize(program.blocks.size());
     stamp_.assign(program.blocks.size(), 0);
-    for (const Block& block : program.blocks)
+    for (const Block& block : program.blocks) {
       for (std::uint32_t i = block.begin; i < block.end; ++i) {
         facets_[i] = facet_of(program.nodes[i]);
         if ((facets_[i].traits & kTraitDgemm) && f64_count_++ == 0) first_f64_ = i;
       }
+    }
   }
 
   void run() {

@@ -46,7 +46,7 @@ inline void* const kLaunchParamEnd = reinterpret_cast<void*>(3);
 
 struct HipApi {
 #define ZYFA_HIP_MEMBER(name, result, parameters) result(*name) parameters = nullptr;
-  ZYFA_HIP_ENTRY_POINTS(ZYFA_HIP_MEMBER)
+  ZYFA_HIP_ENTRY_POINTS(ZYFA_HIP_MEMBER)  // NOLINT(readability-identifier-naming): HIP's own names
 #undef ZYFA_HIP_MEMBER
   // hipDeviceProp_t has another layout in every major version, so its properties are taken as bytes: see
   // architecture_of().

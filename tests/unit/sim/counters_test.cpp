@@ -34,11 +34,11 @@ class Counters : public testing::TestWithParam<SimChecks> {
     const Buffer<u32> in(*device, values), out(*device, std::vector<u32>(64, 0));
     const Status status =
         sim_test::run(*device, assemble_kernel(kStart + code, {.lds = 32768}), "k", {}, Args().add(in).add(out));
-    result = out.read();
-    for (u32 l = 0; l < 64; ++l) result[l] -= l;
+    result_ = out.read();
+    for (u32 l = 0; l < 64; ++l) result_[l] -= l;
     return status;
   }
-  std::vector<u32> result;  // output of each lane less its number
+  std::vector<u32> result_;  // output of each lane less its number
 };
 
 constexpr char kAddOneAndStore[] =
@@ -48,7 +48,7 @@ TEST_P(Counters, AnyNumberOfStoresWithoutAWait) {
   for (const unsigned times : {64u, 65'534u, 65'535u, 65'536u, 70'000u}) {
     const Status status = run(loop("global_store_dword v1, v2, s[6:7]", times) + kAddOneAndStore);
     ASSERT_TRUE(status.has_value()) << to_string(status.error());
-    EXPECT_THAT(result, Each(8u)) << times;
+    EXPECT_THAT(result_, Each(8u)) << times;
   }
 }
 
@@ -56,7 +56,7 @@ TEST_P(Counters, AnyNumberOfFlatStoresWithoutAWait) {
   const Status status = run(loop("flat_store_dword v[4:5], v2", 66'000) +
                             "s_waitcnt vmcnt(0) lgkmcnt(0)\nv_add_u32 v41, 9, v0\nglobal_store_dword v1, v41, s[6:7]");
   ASSERT_TRUE(status.has_value()) << to_string(status.error());
-  EXPECT_THAT(result, Each(9u));
+  EXPECT_THAT(result_, Each(9u));
 }
 
 TEST_P(Counters, AnyNumberOfFlatLoadsWaitedForOnOneCounter) {
@@ -64,14 +64,14 @@ TEST_P(Counters, AnyNumberOfFlatLoadsWaitedForOnOneCounter) {
                             loop("flat_load_dword v40, v[4:5]\ns_waitcnt vmcnt(0)", 66'000) +
                             "s_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v40, s[6:7]");
   ASSERT_TRUE(status.has_value()) << to_string(status.error());
-  EXPECT_THAT(result, Each(7u));
+  EXPECT_THAT(result_, Each(7u));
 }
 
 TEST_P(Counters, AnyNumberOfLdsAccessesWithoutAWait) {
   const Status status = run(loop("ds_write_b32 v1, v0\nds_read_b32 v40, v1", 66'000) +
                             "s_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v40, s[6:7]");
   ASSERT_TRUE(status.has_value()) << to_string(status.error());
-  EXPECT_THAT(result, Each(0u));
+  EXPECT_THAT(result_, Each(0u));
 }
 
 // The 64th instruction in flight cannot issue before the first has completed.
@@ -82,7 +82,7 @@ TEST_P(Counters, FullVmcntCompletesTheOldest) {
   };
   const Status full = run(code(63));
   ASSERT_TRUE(full.has_value()) << to_string(full.error());
-  EXPECT_THAT(result, Each(8u));
+  EXPECT_THAT(result_, Each(8u));
   EXPECT_EQ(run(code(62)).has_value(), GetParam() == SimChecks::kPlain);
 }
 
@@ -93,7 +93,7 @@ TEST_P(Counters, FullLgkmcntCompletesTheOldest) {
   };
   const Status full = run(code(15));
   ASSERT_TRUE(full.has_value()) << to_string(full.error());
-  EXPECT_THAT(result, Each(1u));
+  EXPECT_THAT(result_, Each(1u));
   EXPECT_EQ(run(code(14)).has_value(), GetParam() == SimChecks::kPlain);
 }
 
@@ -105,13 +105,13 @@ TEST_P(Counters, FullVmcntLandsADirectLoadInLds) {
   };
   const Status full = run(code(63));
   ASSERT_TRUE(full.has_value()) << to_string(full.error());
-  EXPECT_THAT(result, Each(7u));
+  EXPECT_THAT(result_, Each(7u));
   const Status early = run(code(62));
   EXPECT_EQ(early.has_value(), GetParam() == SimChecks::kPlain);
   if (!early) {
     EXPECT_THAT(to_string(early.error()), testing::HasSubstr("lds-in-flight"));
   } else {
-    EXPECT_THAT(result, Each(0u));  // what was there before
+    EXPECT_THAT(result_, Each(0u));  // what was there before
   }
 }
 
@@ -123,7 +123,7 @@ TEST_P(Counters, AnyNumberOfDirectLoadsWithoutAWait) {
           "s_waitcnt vmcnt(0)\nds_read_b32 v40, v1 offset:0x7f00\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v40, "
           "s[6:7]");
   ASSERT_TRUE(status.has_value()) << to_string(status.error());
-  EXPECT_THAT(result, Each(7u));
+  EXPECT_THAT(result_, Each(7u));
 }
 
 // Scalar loads return in any order: however many are issued, only lgkmcnt(0) makes one readable.
@@ -135,7 +135,7 @@ TEST_P(Counters, ScalarLoadsStayUnknownUntilAllAreWaitedFor) {
                             "s_waitcnt lgkmcnt(0)\ns_add_u32 s9, s20, s59\nv_add_u32 v41, s9, v0\n"
                             "global_store_dword v1, v41, s[6:7]");
   ASSERT_TRUE(waited.has_value()) << to_string(waited.error());
-  EXPECT_THAT(result, Each(7u + 46u));
+  EXPECT_THAT(result_, Each(7u + 46u));
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Counters, testing::Values(SimChecks::kPlain, SimChecks::kStrict),

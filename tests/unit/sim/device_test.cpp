@@ -84,9 +84,11 @@ global_store_dword v4, v6, s[6:7])"),
                   "k", {.grid = {2, 3, 2}, .block = {4, 3, 2}}, Args().add(out))
                   .has_value());
   const auto values = out.read();
-  for (std::uint32_t g = 0; g < 12; ++g)
-    for (std::uint32_t i = 0; i < 24; ++i)
+  for (std::uint32_t g = 0; g < 12; ++g) {
+    for (std::uint32_t i = 0; i < 24; ++i) {
       ASSERT_EQ(values[24 * g + i], (g << 24) | ((i / 12) << 16) | ((i / 4 % 3) << 8) | (i % 4));
+    }
+  }
 }
 
 TEST(SimDevice, FindingsCarryTheListingsOrigin) {
