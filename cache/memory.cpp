@@ -10,6 +10,7 @@ std::shared_ptr<const Entry> MemoryMap::find(const Key& key) const {
   return found == entries_.end() ? nullptr : found->second;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): moved into the map
 std::shared_ptr<const Entry> MemoryMap::insert(const Key& key, std::shared_ptr<const Entry> entry) {
   const std::unique_lock lock(mutex_);
   const std::string_view bytes = entry->key();

@@ -20,7 +20,7 @@ AttentionRun::~AttentionRun() {
 }
 
 Expected<DeviceAddress> AttentionRun::upload(std::span<const std::byte> bytes) {
-  const Expected<DeviceAddress> address = device_->allocate(bytes.size());
+  Expected<DeviceAddress> address = device_->allocate(bytes.size());
   if (!address) {
     return address;
   }
