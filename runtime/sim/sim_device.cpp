@@ -225,6 +225,7 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
       const SimOptions options = options_;
       plan->max_instructions = options.max_instructions;
       plan->max_findings = options.max_findings;
+      plan->rules = options.rules;
       plan->strict = options.checks == SimChecks::kStrict;
       if (plan->strict) plan->strict_table = &kernel.strict_table();
       Dispatch dispatch(*plan, options.threads);

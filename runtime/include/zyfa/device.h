@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "zyfa/error.h"
 #include "zyfa/export.h"
+#include "zyfa/sim_rules.h"
 
 namespace zyfa {
 
@@ -67,6 +69,19 @@ class ZYFA_API Device {
 
 enum class SimChecks { kPlain, kStrict };
 
+// When the result of a load, or of a direct-to-LDS load, arrives.
+enum class SimLanding {
+  kLate,    // when its wave waits for it, or its counter has no room for another
+  kEarly,   // at issue
+  kRandom,  // at some instruction of its wave between the two, by landing_seed
+};
+// Which wave of a workgroup executes next.
+enum class SimInterleave {
+  kRoundRobin,  // each in turn, one instruction
+  kToBarrier,   // one wave until it waits at a barrier or ends, then the next
+  kRandom,      // any that can, by interleave_seed
+};
+
 struct SimOptions {
   SimChecks checks = SimChecks::kPlain;
   unsigned threads = 1;  // simulator threads over workgroups; results do not depend on it
@@ -74,6 +89,10 @@ struct SimOptions {
   // over a million keys takes, and some minutes of simulation for one wave.
   std::uint64_t max_instructions = std::uint64_t{1} << 32;
   std::size_t max_findings = 16;  // strict mode stops a launch after this many
+  SimLanding landing = SimLanding::kLate;
+  SimInterleave interleave = SimInterleave::kRoundRobin;
+  std::uint64_t landing_seed = 0, interleave_seed = 0;
+  SimRules rules{};
 };
 
 // Counts of one launch, summed over waves.

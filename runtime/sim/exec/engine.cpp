@@ -169,6 +169,7 @@ void Engine::start_wave(u32 index) {
   w = Wave{};
   w.id = index;
   w.group = &group_;
+  w.rules = plan_.rules;
   w.vgpr_rows = plan_.program->registers.rows;
   w.v = group_.registers.data() + static_cast<std::size_t>(index) * w.vgpr_rows;
   w.pc = plan_.program->entry;

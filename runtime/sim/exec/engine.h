@@ -29,6 +29,7 @@ struct LaunchPlan {
   bool workgroup_info = false;
   std::uint64_t max_instructions = 0;
   std::size_t max_findings = 16;
+  SimRules rules;
   bool strict = false;
   const StrictTable* strict_table = nullptr;          // when strict
   const std::vector<std::string>* origins = nullptr;  // by micro-operation; empty strings where unknown

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "zyfa/sim_rules.h"
+
 namespace zyfa::sim {
 
 inline constexpr unsigned kLanes = 64;
@@ -160,6 +162,7 @@ struct Wave {
   std::uint32_t id = 0;
   std::uint32_t vgpr_rows = 0;
   Group* group = nullptr;
+  SimRules rules;
   // MODE decoded: masks that a value with exponent 0 is ANDed with.
   std::uint32_t f32_in = ~0u, f32_out = ~0u;
   std::uint16_t f16_in = 0xffff, f16_out = 0xffff;

@@ -144,6 +144,9 @@ std::vector<std::array<std::uint32_t, 64>> run_vector(std::string_view code,
   const Bytes object = assemble_kernel(body, options);
   if (object.empty()) return results;
   const auto device = make_device();
+  SimOptions device_options = device->options();
+  device_options.rules = options.rules;
+  check(device->set_options(device_options));
   const Buffer<std::uint32_t> in(*device, flat), out(*device, std::vector<std::uint32_t>(64 * outputs, 0));
   const Status status = run(*device, object, "k", {}, Args().add(in).add(out));
   if (!status) {
