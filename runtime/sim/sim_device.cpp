@@ -226,6 +226,10 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
       plan->max_instructions = options.max_instructions;
       plan->max_findings = options.max_findings;
       plan->rules = options.rules;
+      plan->landing = options.landing;
+      plan->landing_seed = options.landing_seed;
+      plan->interleave = options.interleave;
+      plan->interleave_seed = options.interleave_seed;
       plan->strict = options.checks == SimChecks::kStrict;
       if (plan->strict) plan->strict_table = &kernel.strict_table();
       Dispatch dispatch(*plan, options.threads);

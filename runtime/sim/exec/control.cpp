@@ -20,10 +20,6 @@ void branch(Wave& w, const MicroOp& op) {
 void endpgm(Wave& w, const MicroOp&) { w.state = WaveState::kEnded; }
 void barrier(Wave& w, const MicroOp&) { w.state = WaveState::kBarrier; }
 
-void waitcnt(Wave& w, const MicroOp& op) {
-  if (op.vmcnt < kVmcntMax) land_until(w, op.vmcnt);
-}
-
 // SCC-independent program counter reads give the address of the next instruction.
 void getpc(Wave& w, const MicroOp& op) { w.set_scalar64(op.dst.index, w.group->code_address + op.offset + op.size); }
 void jump(Wave& w, const MicroOp& op, u64 address) {
@@ -81,7 +77,7 @@ constexpr OpRow kRows[] = {
     {"s_cbranch_execnz", "=k", &branch<kExecnz>, Unit::kBranch, kReadsExec, 0},
     {"s_endpgm", "=", &endpgm, Unit::kOther, 0, 0},
     {"s_barrier", "=", &barrier, Unit::kBarrier, 0, 0},
-    {"s_waitcnt", "=", &waitcnt, Unit::kOther, 0, 0},
+    {"s_waitcnt", "=", &nothing, Unit::kOther, 0, 0},
     {"s_nop", "=k", &nothing, Unit::kOther, 0, 0},
     {"s_setprio", "=k", &nothing, Unit::kOther, 0, 0},
     {"s_sleep", "=k", &nothing, Unit::kOther, 0, 0},

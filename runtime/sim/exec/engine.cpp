@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "runtime/sim/exec/random.h"
 #include "runtime/sim/exec/strict.h"
 
 namespace zyfa::sim {
@@ -122,30 +123,7 @@ bool jump_to_offset(Wave& w, u64 offset) {
   return true;
 }
 
-LdsDma& push_dma(Wave& w) {
-  DmaQueue& q = w.group->dma[w.id];
-  if (q.slots.empty()) q.slots.resize(DmaQueue::kSlots);
-  return q.at(q.count++);
-}
-
-void land_dma(Group& g, const LdsDma& dma) {
-  for (unsigned l = 0; l < kLanes; ++l) {
-    if (!((dma.mask >> l) & 1)) continue;
-    const u64 at = static_cast<u64>(dma.base) + static_cast<u64>(l) * dma.stride;
-    if (at + dma.bytes <= g.lds_bytes) std::memcpy(g.lds + at, dma.data[l], dma.bytes);
-  }
-}
-
-void land_until(Wave& w, u64 outstanding) {
-  DmaQueue& q = w.group->dma[w.id];
-  while (q.count != 0 && q.at(0).sequence + outstanding <= w.vm_issued) {
-    land_dma(*w.group, q.at(0));
-    q.head = (q.head + 1) % DmaQueue::kSlots;
-    --q.count;
-  }
-}
-
-Engine::Engine(const LaunchPlan& plan) : plan_(plan) {
+Engine::Engine(const LaunchPlan& plan) : plan_(plan), flight_(group_, plan.landing, plan.landing_seed) {
   const u32 waves = wave_count(plan.shape);
   group_.memory = plan.memory;
   group_.code_address = plan.code_address;
@@ -159,7 +137,10 @@ Engine::Engine(const LaunchPlan& plan) : plan_(plan) {
   lds_.resize(plan.lds_bytes);
   group_.lds = lds_.data();
   group_.lds_bytes = plan.lds_bytes;
-  if (plan.strict) strict_ = std::make_unique<Strict>(plan, *plan.strict_table, group_);
+  if (plan.strict) {
+    strict_ = std::make_unique<Strict>(plan, *plan.strict_table, group_, flight_);
+    flight_.observe(strict_.get());
+  }
 }
 
 Engine::~Engine() = default;
@@ -202,9 +183,18 @@ void Engine::start(std::array<u32, 3> id) {
   std::memset(group_.registers.data(), 0xff, group_.registers.size() * sizeof(VectorReg));
   std::fill(lds_.begin(), lds_.end(), std::uint8_t{0xff});
   std::fill(group_.scratch.begin(), group_.scratch.end(), std::uint8_t{0xff});
-  for (DmaQueue& q : group_.dma) q.head = q.count = 0;
+  for (DmaQueue& q : group_.dma) q.head = q.count = q.landed = 0;
   for (u32 i = 0; i < group_.waves.size(); ++i) start_wave(i);
+  live_ = static_cast<u32>(group_.waves.size());
+  waiting_ = 0;
+  flight_.start(group_number());
   if (strict_) strict_->start();
+}
+
+// Counts workgroups in launch order: the seed of what is random in this one, on any thread.
+u64 Engine::group_number() const {
+  const auto& grid = plan_.shape.grid;
+  return group_.id[0] + static_cast<u64>(grid[0]) * (group_.id[1] + static_cast<u64>(grid[1]) * group_.id[2]);
 }
 
 void Engine::report_fault(GroupResult& result) const {
@@ -226,9 +216,16 @@ void Engine::report_fault(GroupResult& result) const {
 }
 
 void Engine::release_barrier() {
+  if (waiting_ == 0 || waiting_ != live_) return;
   if (strict_) strict_->barrier();
   for (Wave& w : group_.waves)
     if (w.state == WaveState::kBarrier) w.state = WaveState::kRunning;
+  waiting_ = 0;
+}
+
+void Engine::wave_ended(Wave& w) {
+  flight_.wait(w, 0, 0);
+  --live_;
 }
 
 void Engine::report_limit(GroupResult& result, const Wave& w) const {
@@ -240,49 +237,98 @@ void Engine::report_limit(GroupResult& result, const Wave& w) const {
 }
 
 template <bool Watched>
+void Engine::access_memory(Wave& w, const MicroOp& op) {
+  const u32 entry = flight_.issue(w, op);
+  if constexpr (Watched) strict_->issued(w, op, entry);
+  op.run(w, op);
+  if (w.state == WaveState::kFaulted) return;
+  flight_.executed(w, entry);
+  if constexpr (Watched) strict_->loaded(w, op, entry);
+}
+
+template <bool Watched>
 void Engine::step(Wave& w) {
+  flight_.advance(w);
   const MicroOp& op = plan_.program->ops[w.pc++];
   ++counts_[static_cast<std::size_t>(op.unit)];
   flops_ += op.flops;
   if constexpr (Watched) strict_->before(w, op);
-  if (op.unit == Unit::kVmem) {
-    land_until(w, kVmcntMax - 1);  // room for this one in the counter
-    ++w.vm_issued;
-  }
-  if ((w.mode & 3) != 0) [[unlikely]] {
-    run_rounded(w, op);
+  if (op.unit == Unit::kLds || op.unit == Unit::kVmem || op.unit == Unit::kSmem) {
+    access_memory<Watched>(w, op);
   } else {
-    op.run(w, op);
+    if ((w.mode & 3) != 0) [[unlikely]] {
+      run_rounded(w, op);
+    } else {
+      op.run(w, op);
+    }
+    if (op.vmcnt != kVmcntMax || op.lgkmcnt != kLgkmcntMax) flight_.wait(w, op.vmcnt, op.lgkmcnt);
   }
   if constexpr (Watched) strict_->after(w, op);
   ++w.executed;
 }
 
 template <bool Watched>
-void Engine::interleave(GroupResult& result) {
-  const u64 limit = plan_.max_instructions ? plan_.max_instructions : ~0ull;
-  std::size_t live = group_.waves.size();
-  while (live != 0) {
-    std::size_t waiting = 0;
+bool Engine::advance(Wave& w, GroupResult& result) {
+  step<Watched>(w);
+  switch (w.state) {
+    case WaveState::kRunning:
+      if (plan_.max_instructions != 0 && w.executed >= plan_.max_instructions) return report_limit(result, w), false;
+      break;
+    case WaveState::kBarrier:
+      ++waiting_;
+      break;
+    case WaveState::kEnded:
+      wave_ended(w);
+      break;
+    case WaveState::kFaulted:
+      return report_fault(result), false;
+  }
+  if constexpr (Watched) return !strict_->full();
+  return true;
+}
+
+template <bool Watched>
+void Engine::take_turns(GroupResult& result, u64 instructions) {
+  while (live_ != 0) {
     for (Wave& w : group_.waves) {
-      if (w.state == WaveState::kRunning) {
-        step<Watched>(w);
-        if (w.state == WaveState::kFaulted) return report_fault(result);
-        if (w.state == WaveState::kEnded) {
-          if constexpr (Watched) strict_->wave_ended(w);
-          land_until(w, 0);
-          --live;
-        } else if (w.executed >= limit) {
-          return report_limit(result, w);
-        }
-        if constexpr (Watched) {
-          if (strict_->full()) return;
-        }
-      }
-      waiting += w.state == WaveState::kBarrier;
+      for (u64 n = 0; n < instructions && w.state == WaveState::kRunning; ++n)
+        if (!advance<Watched>(w, result)) return;
     }
-    // Ended waves count as arrived; only the number matters, not where the others wait.
-    if (waiting != 0 && waiting == live) release_barrier();
+    release_barrier();
+  }
+}
+
+template <bool Watched>
+void Engine::draw_lots(GroupResult& result) {
+  u64 random = mix(plan_.interleave_seed, group_number(), group_.waves.size());
+  std::vector<u32> running;
+  while (live_ != 0) {
+    running.clear();
+    for (const Wave& w : group_.waves)
+      if (w.state == WaveState::kRunning) running.push_back(w.id);
+    while (!running.empty()) {
+      const std::size_t drawn = next_random(random) % running.size();
+      Wave& w = group_.waves[running[drawn]];
+      if (!advance<Watched>(w, result)) return;
+      if (w.state == WaveState::kRunning) continue;
+      running[drawn] = running.back();
+      running.pop_back();
+    }
+    release_barrier();
+  }
+}
+
+template <bool Watched>
+void Engine::interleave(GroupResult& result) {
+  // A wave that waits for another one in a loop gives way after this many instructions.
+  constexpr u64 kLongTurn = 1u << 20;
+  switch (plan_.interleave) {
+    case SimInterleave::kRoundRobin:
+      return take_turns<Watched>(result, 1);
+    case SimInterleave::kToBarrier:
+      return take_turns<Watched>(result, kLongTurn);
+    case SimInterleave::kRandom:
+      return draw_lots<Watched>(result);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/sim/exec/group.h"
+#include "runtime/sim/exec/in_flight.h"
 #include "runtime/sim/exec/program.h"
 #include "runtime/sim/exec/strict_table.h"
 #include "zyfa/device.h"
@@ -30,6 +31,9 @@ struct LaunchPlan {
   std::uint64_t max_instructions = 0;
   std::size_t max_findings = 16;
   SimRules rules;
+  SimLanding landing = SimLanding::kLate;
+  SimInterleave interleave = SimInterleave::kRoundRobin;
+  std::uint64_t landing_seed = 0, interleave_seed = 0;
   bool strict = false;
   const StrictTable* strict_table = nullptr;          // when strict
   const std::vector<std::string>* origins = nullptr;  // by micro-operation; empty strings where unknown
@@ -46,9 +50,9 @@ struct GroupResult {
 // Instructions by Unit, in its order.
 using UnitCounts = std::array<std::uint64_t, 10>;
 
-// Storage of a workgroup, reused from one to the next by a simulator thread.
 class Strict;
 
+// Storage of a workgroup, reused from one to the next by a simulator thread.
 class Engine {
  public:
   explicit Engine(const LaunchPlan& plan);
@@ -58,11 +62,24 @@ class Engine {
  private:
   void start(std::array<std::uint32_t, 3> id);
   void start_wave(std::uint32_t index);
-  // Round-robin by instruction until all waves have ended, one faults or the limit is reached.
+  [[nodiscard]] std::uint64_t group_number() const;
+  // Until all waves have ended, one faults, the limit is reached or strict mode has enough; the policies of
+  // SimInterleave.
   template <bool Watched>
   void interleave(GroupResult& result);
   template <bool Watched>
+  void take_turns(GroupResult& result, std::uint64_t instructions);
+  template <bool Watched>
+  void draw_lots(GroupResult& result);
+  // One instruction of a running wave; false when the launch stops here.
+  template <bool Watched>
+  bool advance(Wave& wave, GroupResult& result);
+  template <bool Watched>
   void step(Wave& wave);
+  template <bool Watched>
+  void access_memory(Wave& wave, const MicroOp& op);
+  void wave_ended(Wave& wave);
+  // Lets the waves go when all that still run wait at a barrier: only their number matters, not where they wait.
   void release_barrier();
   void report_limit(GroupResult& result, const Wave& wave) const;
   void report_fault(GroupResult& result) const;
@@ -70,6 +87,8 @@ class Engine {
   const LaunchPlan& plan_;
   Group group_;
   std::vector<std::uint8_t> lds_;
+  InFlight flight_;
+  std::uint32_t live_ = 0, waiting_ = 0;  // waves that have not ended; those of them at a barrier
   UnitCounts counts_{};
   std::uint64_t flops_ = 0;
   std::unique_ptr<Strict> strict_;

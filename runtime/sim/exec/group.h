@@ -13,11 +13,10 @@ namespace zyfa::sim {
 
 // A direct-to-LDS load between issue and landing: 16 bytes a lane at most.
 struct LdsDma {
-  std::uint64_t sequence = 0;  // VMEM sequence number of its wave
-  std::uint64_t mask = 0;      // lanes that write
-  std::uint32_t base = 0;      // LDS address of lane 0
-  std::uint32_t stride = 0;    // bytes between lanes
-  std::uint32_t bytes = 0;     // bytes a lane
+  std::uint64_t mask = 0;    // lanes that write
+  std::uint32_t base = 0;    // LDS address of lane 0
+  std::uint32_t stride = 0;  // bytes between lanes
+  std::uint32_t bytes = 0;   // bytes a lane
   alignas(16) std::uint8_t data[kLanes][16];
 };
 
@@ -26,6 +25,7 @@ struct DmaQueue {
   static constexpr std::uint32_t kSlots = kVmcntMax;
   std::vector<LdsDma> slots;  // kSlots, made on first use
   std::uint32_t head = 0, count = 0;
+  std::uint32_t landed = 0;  // of the oldest: those that have been written to LDS already
   LdsDma& at(std::uint32_t i) { return slots[(head + i) % kSlots]; }
 };
 
@@ -61,11 +61,8 @@ void raise_memory_fault(Wave& wave, const MicroOp& op, unsigned lane, std::uint6
 // Moves the program counter to the instruction at `offset` of the text section; false when there is none.
 bool jump_to_offset(Wave& wave, std::uint64_t offset);
 
-// A free slot at the end of the wave's queue.
+// A free slot at the end of the wave's queue. When it lands, lanes outside of the allocation write nothing
+// (gfx950-isa.md 3.1).
 LdsDma& push_dma(Wave& wave);
-// Writes the data of a landed direct-to-LDS load. Lanes outside of the allocation write nothing (gfx950-isa.md 3.1).
-void land_dma(Group& group, const LdsDma& dma);
-// Lands the oldest loads of `wave` until at most `outstanding` VMEM operations remain.
-void land_until(Wave& wave, std::uint64_t outstanding);
 
 }  // namespace zyfa::sim

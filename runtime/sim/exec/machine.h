@@ -145,6 +145,7 @@ struct MicroOp {
   std::uint32_t offset = 0;  // bytes from the start of the text section
   std::uint32_t size = 0;
   std::uint32_t flops = 0;
+  std::uint32_t dst_bits = ~0u;  // of a load: the bits of its register that it writes
   const DppControl* dpp = nullptr;
 };
 
@@ -168,7 +169,6 @@ struct Wave {
   std::uint16_t f16_in = 0xffff, f16_out = 0xffff;
   std::uint64_t f64_in = ~0ull, f64_out = ~0ull;
   std::uint64_t executed = 0;
-  std::uint64_t vm_issued = 0;  // VMEM instructions issued: sequence numbers for vmcnt
 
   ZYFA_SIM_INLINE std::uint64_t scalar64(unsigned i) const {
     return static_cast<std::uint64_t>(s[i]) | (static_cast<std::uint64_t>(s[i + 1]) << 32);

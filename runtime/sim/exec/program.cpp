@@ -64,6 +64,12 @@ void finish_matrix(const InstText& inst, MicroOp& op) {
   op.flops = 2 * dim * dim * k;
 }
 
+// A load into half of a register leaves the other half alone.
+std::uint32_t written_bits(std::string_view mnemonic) {
+  if (mnemonic.find("d16_hi") != std::string_view::npos) return 0xffff0000u;
+  return mnemonic.ends_with("_d16") || mnemonic.ends_with("_d16_x") ? 0x0000ffffu : ~0u;
+}
+
 Refusal decode_one(const jit::Decoded& d, const RegisterFile& registers, std::deque<DppControl>& dpp, MicroOp& op) {
   const auto inst = parse_instruction(d.text);
   if (!d.valid || !inst) return "bytes that decode to no gfx950 instruction";
@@ -75,6 +81,7 @@ Refusal decode_one(const jit::Decoded& d, const RegisterFile& registers, std::de
   if (Refusal refusal = decode_operands(*inst, registers, op); !refusal.empty()) return refusal;
   if (Refusal refusal = decode_modifiers(*inst, dpp, op); !refusal.empty()) return refusal;
   op.run = op.row->run;
+  if ((op.flags & kLoad) && (op.flags & kPartialWrite)) op.dst_bits = written_bits(inst->mnemonic);
   if (op.unit == Unit::kMfma) finish_matrix(*inst, op);
   if (inst->mnemonic == "s_nop") op.nop_states = static_cast<std::uint8_t>((op.src[0].lo & 15) + 1);
   if (std::string_view(inst->mnemonic).starts_with("global_load_lds_")) op.lds = true;

@@ -15,23 +15,19 @@ using u64 = std::uint64_t;
 // No wait-state rule looks further back (16 passes + 4).
 constexpr u64 kHorizon = 24;
 constexpr u64 kFirstClock = 64;
-// Loads that return in any order are kept apart up to this number, although lgkmcnt counts to 15 only: which of them
-// have returned is unknown. Scalar loads do not reach it without overwriting one another, which is a finding.
-constexpr std::size_t kMostUnordered = 128;
 
 unsigned first_lane(u64 mask) { return static_cast<unsigned>(__builtin_ctzll(mask)); }
 
 }  // namespace
 
-Strict::Strict(const LaunchPlan& plan, const StrictTable& table, Group& group)
-    : plan_(plan), table_(table), group_(group), waves_(group.waves.size()) {}
+Strict::Strict(const LaunchPlan& plan, const StrictTable& table, Group& group, const InFlight& flight)
+    : plan_(plan), table_(table), group_(group), flight_(flight), waves_(group.waves.size()) {}
 
 void Strict::start() {
   shadow_.reset(group_.lds_bytes);
   findings_.clear();
   seen_.clear();
-  free_.clear();
-  for (std::size_t i = 0; i < pool_.size(); ++i) free_.push_back(static_cast<u32>(i));
+  log_.reset();
   const std::size_t initial = plan_.user_sgprs.size() + plan_.workgroup_id[0] + plan_.workgroup_id[1] +
                               plan_.workgroup_id[2] + plan_.workgroup_info;
   for (std::size_t i = 0; i < waves_.size(); ++i) {
@@ -62,6 +58,11 @@ void Strict::report(const Wave& wave, const MicroOp& op, const char* kind, unsig
   const std::pair<const MicroOp*, const char*> key(&op, kind);
   if (full() || std::find(seen_.begin(), seen_.end(), key) != seen_.end()) return;
   seen_.push_back(key);
+  add_finding(wave, op, kind, lane, std::move(message));
+}
+
+void Strict::add_finding(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message) {
+  if (full()) return;
   const auto index = static_cast<std::size_t>(&op - plan_.program->ops.data());
   SimFinding f;
   f.kind = kind;
@@ -80,7 +81,7 @@ void Strict::check_row(Wave& wave, const MicroOp& op, const StrictOp& s, const R
   WaveState& ws = waves_[wave.id];
   RowState& r = ws.rows[row];
   if (r.pending != 0) {
-    const MicroOp& load = *pool_[r.pending - 1u]->op;
+    const MicroOp& load = *flight_.at(r.pending - 1u).op;
     report(wave, op, "missing-wait", 0,
            fmt::format("{} {}, but `{}` at +0x{:x} has not been waited for",
                        use.role == Role::kStored ? "stores" : "reads", name(use, row), text_of(load), offset_of(load)));
@@ -108,7 +109,7 @@ void Strict::check_scalar(Wave& wave, const MicroOp& op, const StrictOp& s, cons
   for (unsigned i = use.first; i < static_cast<unsigned>(use.first) + use.count; ++i) {
     ScalarState& r = ws.scalars[i];
     if (r.pending != 0) {
-      const MicroOp& load = *pool_[r.pending - 1u]->op;
+      const MicroOp& load = *flight_.at(r.pending - 1u).op;
       report(wave, op, "missing-wait", 0,
              fmt::format("reads s{}, but `{}` at +0x{:x} has not been waited for", i, text_of(load), offset_of(load)));
     } else if (!r.valid && use.role != Role::kCopied) {
@@ -131,7 +132,7 @@ void Strict::check_write(Wave& wave, const MicroOp& op, const StrictOp& s, const
   for (unsigned i = use.first; i < static_cast<unsigned>(use.first) + use.count; ++i) {
     const u32 pending = use.vector ? ws.rows[i].pending : ws.scalars[i].pending;
     if (pending != 0) {
-      const Pending& p = *pool_[pending - 1u];
+      const FlightOp& p = flight_.at(pending - 1u);
       // Loads of one kind return in order, so the later one wins.
       const bool in_order = (s.cls == IssueClass::kLds && p.op->unit == Unit::kLds) ||
                             (s.cls == IssueClass::kVmem && p.op->unit == Unit::kVmem);
@@ -148,7 +149,6 @@ void Strict::check_write(Wave& wave, const MicroOp& op, const StrictOp& s, const
 void Strict::before(Wave& wave, const MicroOp& op) {
   const StrictOp& s = strict_of(op);
   WaveState& ws = waves_[wave.id];
-  ws.issued = 0;
   const u64 lanes = s.all_lanes ? ~0ull : wave.exec();
   for (unsigned i = 0; i < s.read_count; ++i) check_read(wave, op, s, s.reads[i], lanes);
   for (unsigned i = 0; i < s.write_count; ++i) check_write(wave, op, s, s.writes[i]);
@@ -162,230 +162,67 @@ void Strict::before(Wave& wave, const MicroOp& op) {
   }
   if (s.state_rules || ws.cmpx_at != 0) check_exec(wave, op, s);
   if (s.cls == IssueClass::kSalu || (s.any_vector && ws.vskip_at != 0)) check_hardware_registers(wave, op, s);
-  if (s.cls == IssueClass::kLds || s.cls == IssueClass::kVmem || s.cls == IssueClass::kSmem) issue(wave, op, s);
-  if (op.vmcnt != kVmcntMax || op.lgkmcnt != kLgkmcntMax) wait(wave, op.vmcnt, op.lgkmcnt);
 }
 
-u32 Strict::take_entry() {
-  if (free_.empty()) {
-    pool_.push_back(std::make_unique<Pending>());
-    return static_cast<u32>(pool_.size() - 1);
-  }
-  const u32 entry = free_.back();
-  free_.pop_back();
-  return entry;
+Pending& Strict::pending(u32 entry) {
+  while (pool_.size() <= entry) pool_.push_back(std::make_unique<Pending>());
+  return *pool_[entry];
 }
 
-// Enters a memory instruction into the queues of its counters and keeps the old contents of its destination.
-void Strict::issue(Wave& wave, const MicroOp& op, const StrictOp& s) {
-  WaveState& ws = waves_[wave.id];
-  make_room(wave, op, s);
-  const u32 entry = take_entry();
-  Pending& p = *pool_[entry];
-  p.op = &op;
+void Strict::issued(Wave& wave, const MicroOp& op, u32 entry) {
+  const StrictOp& s = strict_of(op);
+  Pending& p = pending(entry);
   p.strict = &s;
-  p.scalar = s.cls == IssueClass::kSmem;
-  p.needs_vm = s.cls == IssueClass::kVmem;
   p.first = op.dst.index;
-  p.count = op.flags & kLoad && op.dst.kind != OperandKind::kNone ? op.dst.count : 0;
-  // A FLAT store counts on lgkmcnt too, but nothing of it lands.
-  p.needs_lgkm = s.cls != IssueClass::kVmem || ((op.flags & kFlat) && p.count != 0);
+  p.count = (op.flags & kLoad) && op.dst.kind != OperandKind::kNone ? op.dst.count : 0;
+  p.scalar = op.unit == Unit::kSmem;
   p.mask = wave.exec();
   p.lane_valid = ~0ull;
-  ws.issued = entry + 1;
-  if (p.needs_vm) ws.vm.push_back(entry);
-  if (s.cls == IssueClass::kLds) ws.lds.push_back(entry);
-  if (p.needs_lgkm && s.cls != IssueClass::kLds) ws.unordered.push_back(entry);
-  if (s.lds_chunks != 0) {
-    std::memcpy(p.address.data(), wave.v[op.src[0].index].lane, sizeof(p.address));
-    check_lds(wave, op, s);
-  }
-  if (p.scalar) {
-    for (unsigned k = 0; k < p.count; ++k) p.scalar_data[k] = wave.s[p.first + k];
-  } else {
-    for (unsigned k = 0; k < p.count; ++k) p.data[k] = wave.v[p.first + k];
-  }
+  if (s.lds_chunks != 0) check_lds(wave, op, s, p);
 }
 
-// The oldest operations have completed where the counters have no room for another.
-void Strict::make_room(Wave& wave, const MicroOp& op, const StrictOp& s) {
+// After execution: the destination belongs to the load until it is waited for.
+void Strict::loaded(Wave& wave, const MicroOp& op, u32 entry) {
   WaveState& ws = waves_[wave.id];
-  if (s.cls == IssueClass::kVmem && ws.vm.size() >= kVmcntMax) wait(wave, kVmcntMax - 1, kLgkmcntMax);
-  if (s.cls == IssueClass::kLds && ws.lds.size() >= kLgkmcntMax) wait(wave, kVmcntMax, kLgkmcntMax - 1);
-  if ((s.cls == IssueClass::kSmem || (op.flags & kFlat)) && ws.unordered.size() >= kMostUnordered)
-    release(wave, ws.unordered, kMostUnordered - 1);
-}
-
-// After execution: the new values wait in the entry, the registers hold the old ones.
-void Strict::capture(Wave& wave, Pending& p) {
-  WaveState& ws = waves_[wave.id];
-  const u32 tag = ws.issued;
+  const Pending& p = *pool_[entry];
   for (unsigned k = 0; k < p.count; ++k) {
     if (p.scalar) {
-      std::swap(p.scalar_data[k], wave.s[p.first + k]);
-      ws.scalars[p.first + k].pending = tag;
+      ws.scalars[p.first + k].pending = entry + 1;
     } else {
-      std::swap(p.data[k], wave.v[p.first + k]);
-      ws.rows[p.first + k].pending = tag;
+      ws.rows[p.first + k].pending = entry + 1;
     }
   }
+  if (op.lds) check_dma(wave, op);
 }
 
-void Strict::land(Wave& wave, u32 entry) {
+void Strict::retired(Wave& wave, u32 entry, const FlightOp&, const LdsDma* dma) {
   WaveState& ws = waves_[wave.id];
-  Pending& p = *pool_[entry];
+  const Pending& p = *pool_[entry];
   for (unsigned k = 0; k < p.count; ++k) {
     if (p.scalar) {
       ScalarState& r = ws.scalars[p.first + k];
-      wave.s[p.first + k] = p.scalar_data[k];
       r.valid = true;
       r.valu_at = 0;
       if (r.pending == entry + 1) r.pending = 0;
       continue;
     }
     RowState& r = ws.rows[p.first + k];
-    std::uint32_t* row = wave.v[p.first + k].lane;
-    for (unsigned l = 0; l < kLanes; ++l)
-      if ((p.mask >> l) & 1) row[l] = p.data[k].lane[l];
     r.valid = (r.valid & ~p.mask) | (p.mask & p.lane_valid);
     r.valu_at = r.matrix_at = 0;
     if (r.pending == entry + 1) r.pending = 0;
   }
-  free_.push_back(entry);
-}
-
-// Completes the oldest operations of a queue until `keep` remain; an entry lands once no counter holds it back.
-void Strict::release(Wave& wave, std::vector<u32>& queue, std::size_t keep) {
-  if (queue.size() <= keep) return;
-  const bool is_vm = &queue == &waves_[wave.id].vm;
-  const std::size_t n = queue.size() - keep;
-  for (std::size_t i = 0; i < n; ++i) {
-    Pending& p = *pool_[queue[i]];
-    (is_vm ? p.needs_vm : p.needs_lgkm) = false;
-    if (!p.needs_vm && !p.needs_lgkm) land(wave, queue[i]);
-  }
-  queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(n));
-}
-
-void Strict::wait(Wave& wave, unsigned vmcnt, unsigned lgkmcnt) {
-  WaveState& ws = waves_[wave.id];
-  if (vmcnt < kVmcntMax) {
-    DmaQueue& q = group_.dma[wave.id];
-    for (u32 i = 0; i < q.count && q.at(i).sequence + vmcnt <= wave.vm_issued; ++i) {
-      const LdsDma& d = q.at(i);
-      for (unsigned l = 0; l < kLanes; ++l) {
-        if (((d.mask >> l) & 1) && static_cast<u64>(d.base) + l * d.stride + d.bytes <= group_.lds_bytes)
-          shadow_.end_dma(wave.id, d.base + l * d.stride, d.bytes);
-      }
-    }
-    release(wave, ws.vm, vmcnt);
-  }
-  // LDS operations complete in order; scalar loads in any order, so only 0 says something about them (3.5).
-  if (lgkmcnt < kLgkmcntMax) release(wave, ws.lds, lgkmcnt);
-  if (lgkmcnt == 0) release(wave, ws.unordered, 0);
-}
-
-void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s) {
-  Pending& p = *pool_[waves_[wave.id].issued - 1u];
-  const u64 exec = wave.exec();
-  for (unsigned chunk = 0; chunk < s.lds_chunks; ++chunk) {
-    for (unsigned l = 0; l < kLanes; ++l) {
-      if (!((exec >> l) & 1)) continue;
-      const u32 address = p.address[l] + static_cast<u32>(s.lds_offset[chunk]);
-      if (static_cast<u64>(address) + s.lds_bytes > group_.lds_bytes) {
-        report(wave, op, "lds-out-of-bounds", l,
-               fmt::format("{} bytes at LDS address {}, the workgroup has {}", s.lds_bytes, address, group_.lds_bytes));
-        continue;
-      }
-      if (address % s.lds_align != 0) {
-        report(wave, op, "lds-misaligned", l,
-               fmt::format("LDS address {} of a {}-byte access must be a multiple of {}", address, s.lds_bytes,
-                           s.lds_align));
-      }
-      if (!s.lds_atomic && !s.lds_write && shadow_.read_quietly(wave.id, address, s.lds_bytes)) continue;
-      LdsVerdict verdict;
-      if (s.lds_atomic) {
-        verdict = shadow_.atomic(wave.id, address, s.lds_bytes);
-      } else if (s.lds_write) {
-        verdict = shadow_.write(wave.id, address, s.lds_bytes);
-      } else {
-        verdict = shadow_.read(wave.id, address, s.lds_bytes);
-      }
-      if (s.lds_write) {
-        shadow_.mark_written(address, s.lds_bytes);
-      } else if (!shadow_.written(address, s.lds_bytes)) {
-        p.lane_valid &= ~(1ull << l);
-      }
-      if (verdict.conflict == LdsConflict::kNone) continue;
-      const std::string other =
-          verdict.other == LdsShadow::kMany ? std::string("several waves") : fmt::format("wave {}", verdict.other);
-      const char* what =
-          verdict.conflict == LdsConflict::kReadAfterWrite    ? "reads a byte that {} wrote with no barrier between"
-          : verdict.conflict == LdsConflict::kWriteAfterWrite ? "writes a byte that {} wrote with no barrier between"
-          : verdict.conflict == LdsConflict::kWriteAfterRead
-              ? "writes a byte that {} read with no barrier between"
-              : "touches a byte that a direct-to-LDS load of {} has yet to write";
-      report(wave, op, verdict.conflict == LdsConflict::kInFlight ? "lds-in-flight" : "lds-race", l,
-             fmt::format("LDS byte {}: {}", verdict.byte, fmt::format(fmt::runtime(what), other)));
-    }
-  }
-  // Transposed reads mix the lanes of a group of 16.
-  if ((op.flags & kAllLanesNeeded) && p.lane_valid != ~0ull) {
-    for (unsigned g = 0; g < 4; ++g)
-      if (((p.lane_valid >> (16 * g)) & 0xffff) != 0xffff) p.lane_valid &= ~(0xffffull << (16 * g));
-  }
-}
-
-void Strict::own_reads_in_flight(Wave& wave, const MicroOp& op, const LdsDma& dma) {
-  const u64 low = dma.base, high = dma.base + u64{kLanes - 1} * dma.stride + dma.bytes;
-  for (const u32 entry : waves_[wave.id].lds) {
-    const Pending& p = *pool_[entry];
-    if (p.strict->lds_chunks == 0) continue;
-    for (unsigned chunk = 0; chunk < p.strict->lds_chunks; ++chunk) {
-      for (unsigned l = 0; l < kLanes; ++l) {
-        const u64 at = p.address[l] + static_cast<u32>(p.strict->lds_offset[chunk]);
-        if (!((p.mask >> l) & 1) || at + p.strict->lds_bytes <= low || at >= high) continue;
-        report(wave, op, "lds-in-flight", l,
-               fmt::format("overwrites LDS byte {} while `{}` at +0x{:x} of the same wave has not been waited for", at,
-                           text_of(*p.op), offset_of(*p.op)));
-        return;
-      }
-    }
-  }
-}
-
-void Strict::check_dma(Wave& wave, const MicroOp& op) {
-  DmaQueue& q = group_.dma[wave.id];
-  const LdsDma& d = q.at(q.count - 1);
-  own_reads_in_flight(wave, op, d);
+  if (dma == nullptr) return;
   for (unsigned l = 0; l < kLanes; ++l) {
-    const u64 at = d.base + u64{l} * d.stride;
-    if (!((d.mask >> l) & 1)) continue;
-    if (at + d.bytes > group_.lds_bytes) {
-      report(wave, op, "lds-out-of-bounds", l,
-             fmt::format("{} bytes at LDS address {}, the workgroup has {}", d.bytes, at, group_.lds_bytes));
-      continue;
-    }
-    const LdsVerdict v = shadow_.begin_dma(wave.id, static_cast<u32>(at), d.bytes);
-    if (v.conflict == LdsConflict::kNone) continue;
-    const std::string other =
-        v.other == LdsShadow::kMany ? std::string("several waves") : fmt::format("wave {}", v.other);
-    report(wave, op, v.conflict == LdsConflict::kInFlight ? "lds-in-flight" : "lds-race", l,
-           fmt::format("LDS byte {}: a direct-to-LDS load overwrites what {} {} with no barrier between", v.byte, other,
-                       v.conflict == LdsConflict::kWriteAfterRead ? "read" : "wrote"));
+    const u64 at = dma->base + u64{l} * dma->stride;
+    if (((dma->mask >> l) & 1) && at + dma->bytes <= group_.lds_bytes)
+      shadow_.end_dma(wave.id, static_cast<u32>(at), dma->bytes);
   }
 }
 
 void Strict::after(Wave& wave, const MicroOp& op) {
-  const StrictOp& s = strict_of(op);
-  WaveState& ws = waves_[wave.id];
   if (wave.state == sim::WaveState::kFaulted) return;
-  if (ws.issued != 0) {
-    capture(wave, *pool_[ws.issued - 1u]);
-    if (op.lds) check_dma(wave, op);
-  }
-  settle(wave, op, s);
-  ws.clock += op.nop_states;
+  settle(wave, op, strict_of(op));
+  waves_[wave.id].clock += op.nop_states;
 }
 
 u64 Strict::source_valid(const Wave& wave, const Operand& o, unsigned dword) const {
@@ -506,48 +343,6 @@ void Strict::settle(Wave& wave, const MicroOp& op, const StrictOp& s) {
         RowState& r = ws.rows[use.first + k];
         r.c_read_at = r.last = ws.clock;
         r.c_passes = s.passes;
-      }
-    }
-  }
-}
-
-void Strict::wave_ended(Wave& wave) { wait(wave, 0, 0); }
-
-// LDS accesses still in flight may happen in the new interval too.
-void Strict::enter_again(Wave& wave, const Pending& p) {
-  const StrictOp& s = *p.strict;
-  for (unsigned chunk = 0; chunk < s.lds_chunks; ++chunk) {
-    for (unsigned l = 0; l < kLanes; ++l) {
-      const u32 address = p.address[l] + static_cast<u32>(s.lds_offset[chunk]);
-      if (!((p.mask >> l) & 1) || static_cast<u64>(address) + s.lds_bytes > group_.lds_bytes) continue;
-      if (s.lds_atomic) {
-        shadow_.atomic(wave.id, address, s.lds_bytes);
-      } else if (s.lds_write) {
-        shadow_.write(wave.id, address, s.lds_bytes);
-      } else {
-        shadow_.read(wave.id, address, s.lds_bytes);
-      }
-    }
-  }
-}
-
-void Strict::barrier() {
-  shadow_.barrier();
-  bool some_ended = false;
-  for (const Wave& w : group_.waves) some_ended |= w.state == sim::WaveState::kEnded;
-  for (Wave& w : group_.waves) {
-    if (w.state != sim::WaveState::kBarrier) continue;
-    if (some_ended) {
-      report(w, plan_.program->ops[w.pc - 1], "divergent-barrier", 0,
-             "waits at a barrier that other waves ended without reaching");
-    }
-    for (const u32 entry : waves_[w.id].lds) enter_again(w, *pool_[entry]);
-    DmaQueue& q = group_.dma[w.id];
-    for (u32 i = 0; i < q.count; ++i) {
-      const LdsDma& d = q.at(i);
-      for (unsigned l = 0; l < kLanes; ++l) {
-        if (((d.mask >> l) & 1) && d.base + u64{l} * d.stride + d.bytes <= group_.lds_bytes)
-          shadow_.begin_dma(w.id, d.base + l * d.stride, d.bytes);
       }
     }
   }

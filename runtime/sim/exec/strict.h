@@ -3,8 +3,7 @@
 // Checked: registers with a memory result that was not waited for, wait states of gfx950-isa.md section 4 counted by
 // issue order, registers and LDS bytes that were never written, LDS accesses of two waves without a barrier between,
 // LDS bounds and alignment, EXEC where all lanes are needed, barriers that some waves never reach.
-// Memory results land late: a loaded register keeps its old value until its wave waits for the load, or until the
-// counter is full: hardware holds an instruction back that would count past 63 (vmcnt) or 15 (lgkmcnt).
+// Whenever a result lands (in_flight.h), it counts as there only once its wave has waited for it.
 // A value that was never written may be copied; it is reported where arithmetic, an address, a branch or a store uses
 // it.
 #pragma once
@@ -17,7 +16,9 @@
 #include <vector>
 
 #include "runtime/sim/exec/engine.h"
+#include "runtime/sim/exec/in_flight.h"
 #include "runtime/sim/exec/strict_lds.h"
+#include "runtime/sim/exec/strict_races.h"
 #include "runtime/sim/exec/strict_table.h"
 
 namespace zyfa::sim {
@@ -41,29 +42,28 @@ struct ScalarState {
   std::uint64_t valu_at = 0;
 };
 
-// A memory instruction in flight.
+// What strict mode keeps of a memory instruction in flight, beside its FlightOp.
 struct Pending {
-  const MicroOp* op = nullptr;
   const StrictOp* strict = nullptr;
-  bool needs_vm = false, needs_lgkm = false;
+  std::uint16_t first = 0;  // destination registers
+  std::uint8_t count = 0;
   bool scalar = false;
-  std::uint16_t first = 0;
-  std::uint8_t count = 0;            // destination registers
   std::uint64_t mask = 0;            // lanes that receive data
   std::uint64_t lane_valid = ~0ull;  // lanes whose data was all written before
-  std::array<VectorReg, 4> data;
-  std::array<std::uint32_t, 16> scalar_data;
-  std::array<std::uint32_t, kLanes> address;  // LDS accesses
+  LdsAccess access;                  // LDS instructions
 };
 
-class Strict {
+class Strict final : public FlightObserver {
  public:
-  Strict(const LaunchPlan& plan, const StrictTable& table, Group& group);
+  Strict(const LaunchPlan& plan, const StrictTable& table, Group& group, const InFlight& flight);
 
   void start();
+  // In the order of execution; the middle two for memory instructions only.
   void before(Wave& wave, const MicroOp& op);
+  void issued(Wave& wave, const MicroOp& op, std::uint32_t entry);
+  void loaded(Wave& wave, const MicroOp& op, std::uint32_t entry);
   void after(Wave& wave, const MicroOp& op);
-  void wave_ended(Wave& wave);
+  void retired(Wave& wave, std::uint32_t entry, const FlightOp& op, const LdsDma* dma) override;
   // All waves that still run have arrived.
   void barrier();
 
@@ -78,11 +78,10 @@ class Strict {
     std::uint64_t m0_at = 0, cmpx_at = 0, vskip_at = 0;
     std::array<std::uint64_t, 64> setreg_at{};  // by hardware register
     bool scc_valid = false;
-    std::vector<std::uint32_t> vm, lds, unordered;  // in flight; unordered: SMEM and FLAT loads on lgkmcnt
-    std::uint32_t issued = 0;                       // 1 + pending entry of the instruction being executed
   };
 
   void report(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message);
+  void add_finding(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message);
   // Reports when fewer than `need` wait states lie between the producer and now; `what` makes the text only then.
   template <typename What>
   void require(const Wave& wave, const MicroOp& op, unsigned need, std::uint64_t producer_at, What&& what) {
@@ -98,26 +97,25 @@ class Strict {
   void check_scalar(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use);
   void check_write(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use);
   void check_exec(Wave& wave, const MicroOp& op, const StrictOp& s);
-  void check_lds(Wave& wave, const MicroOp& op, const StrictOp& s);
+  // strict_lds_rules.cpp
+  void check_lds(Wave& wave, const MicroOp& op, const StrictOp& s, Pending& p);
+  LdsVerdict enter(std::uint32_t wave, const StrictOp& s, std::uint32_t address);
   void check_dma(Wave& wave, const MicroOp& op);
   void own_reads_in_flight(Wave& wave, const MicroOp& op, const LdsDma& dma);
+  void report_races(const Wave& wave, const MicroOp& op, const LdsAccess& access);
+  void report_in_flight(const Wave& wave, const MicroOp& op, unsigned lane, const LdsVerdict& verdict);
   // strict_hazards.cpp
   void check_hardware_registers(Wave& wave, const MicroOp& op, const StrictOp& s);
   void read_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row);
   void write_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row);
   void scalar_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use);
 
-  void wait(Wave& wave, unsigned vmcnt, unsigned lgkmcnt);
-  void release(Wave& wave, std::vector<std::uint32_t>& queue, std::size_t keep);
-  void make_room(Wave& wave, const MicroOp& op, const StrictOp& s);
-  void issue(Wave& wave, const MicroOp& op, const StrictOp& s);
-  void capture(Wave& wave, Pending& p);
-  void land(Wave& wave, std::uint32_t entry);
-  std::uint32_t take_entry();
+  Pending& pending(std::uint32_t entry);
   void settle(Wave& wave, const MicroOp& op, const StrictOp& s);
   void settle_vector(Wave& wave, const MicroOp& op, const StrictOp& s);
   void settle_scalar(Wave& wave, const MicroOp& op, const RegisterUse& use);
   void enter_again(Wave& wave, const Pending& p);
+  void enter_again(Wave& wave, const LdsDma& dma);
   std::uint64_t source_valid(const Wave& wave, const Operand& operand, unsigned dword) const;
 
   [[nodiscard]] std::string name(const RegisterUse& use, unsigned row) const;
@@ -128,10 +126,11 @@ class Strict {
   const LaunchPlan& plan_;
   const StrictTable& table_;
   Group& group_;
+  const InFlight& flight_;
   LdsShadow shadow_;
+  LdsAccessLog log_;  // of this barrier interval
   std::vector<WaveState> waves_;
-  std::vector<std::unique_ptr<Pending>> pool_;
-  std::vector<std::uint32_t> free_;
+  std::vector<std::unique_ptr<Pending>> pool_;  // by entry of the flight
   std::vector<SimFinding> findings_;
   std::vector<std::pair<const MicroOp*, const char*>> seen_;  // one finding of a kind per instruction
 };

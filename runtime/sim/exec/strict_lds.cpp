@@ -47,15 +47,10 @@ LdsVerdict LdsShadow::check(u32 wave, u32 address, u32 bytes, bool is_write, boo
   const u8 mine = static_cast<u8>(wave + 1);
   for (u32 i = address; i < address + bytes; ++i) {
     const u8 w = writer_[i], r = reader_[i], a = atomic_[i];
-    if (w & kDma) return {LdsConflict::kInFlight, static_cast<u32>(w & 0x7f) - 1, i};
-    if (w != 0 && w != mine)
-      return {is_write ? LdsConflict::kWriteAfterWrite : LdsConflict::kReadAfterWrite, static_cast<u32>(w - 1), i};
-    if (is_write && r != 0 && r != mine)
-      return {LdsConflict::kWriteAfterRead, r == kSeveral ? kMany : static_cast<u32>(r - 1), i};
-    if (!is_atomic && a != 0 && a != mine) {
-      return {is_write ? LdsConflict::kWriteAfterWrite : LdsConflict::kReadAfterWrite,
-              a == kSeveral ? kMany : static_cast<u32>(a - 1), i};
-    }
+    if ((w & kDma) && ((w & kCarried) || (w & kWave) == mine))
+      return {LdsConflict::kInFlight, static_cast<u32>(w & kWave) - 1, i};
+    const bool race = (w != 0 && w != mine) || (is_write && r != 0 && r != mine) || (!is_atomic && a != 0 && a != mine);
+    if (race) return {LdsConflict::kRace, 0, i};
   }
   return {};
 }
@@ -99,9 +94,9 @@ LdsVerdict LdsShadow::atomic(u32 wave, u32 address, u32 bytes) {
   return verdict;
 }
 
-LdsVerdict LdsShadow::begin_dma(u32 wave, u32 address, u32 bytes) {
+LdsVerdict LdsShadow::begin_dma(u32 wave, u32 address, u32 bytes, DmaAge age) {
   const LdsVerdict verdict = write(wave, address, bytes);
-  std::memset(&writer_[address], static_cast<u8>(wave + 1) | kDma, bytes);
+  std::memset(&writer_[address], static_cast<u8>(wave + 1) | kDma | (age == DmaAge::kCarried ? kCarried : 0), bytes);
   return verdict;
 }
 

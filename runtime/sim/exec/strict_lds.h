@@ -15,22 +15,20 @@ namespace zyfa::sim {
 
 enum class LdsConflict : std::uint8_t {
   kNone,
-  kReadAfterWrite,  // another wave wrote the byte in this interval
-  kWriteAfterWrite,
-  kWriteAfterRead,
-  kInFlight,  // a direct-to-LDS load of this or another wave has not landed
+  kRace,      // another wave accessed the byte in this interval, one of the two writing it
+  kInFlight,  // a direct-to-LDS load of this wave, or one from before the barrier, has not been waited for
 };
+// Whether a direct-to-LDS load was issued since the last barrier or before it.
+enum class DmaAge : std::uint8_t { kNew, kCarried };
 
 struct LdsVerdict {
   LdsConflict conflict = LdsConflict::kNone;
-  std::uint32_t other = 0;  // the other wave, or kMany
+  std::uint32_t other = 0;  // kInFlight: the wave that loads
   std::uint32_t byte = 0;   // first byte concerned
 };
 
 class LdsShadow {
  public:
-  static constexpr std::uint32_t kMany = ~0u;
-
   void reset(std::uint32_t bytes);
   // The common case of read(): 8 or 16 bytes, written before, by nobody else since the barrier. False: nothing was
   // entered, ask read() and written().
@@ -54,7 +52,7 @@ class LdsShadow {
   LdsVerdict write(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
   LdsVerdict atomic(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
   // A direct-to-LDS load of `wave` will write / has written these bytes.
-  LdsVerdict begin_dma(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
+  LdsVerdict begin_dma(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes, DmaAge age);
   void end_dma(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
   // All bytes written at least once; `mark_written` after a write has landed.
   [[nodiscard]] bool written(std::uint32_t address, std::uint32_t bytes) const;
@@ -63,14 +61,15 @@ class LdsShadow {
   void barrier();
 
  private:
-  static constexpr std::uint8_t kDma = 0x80;
+  static constexpr std::uint8_t kDma = 0x80, kCarried = 0x40, kWave = 0x3f;
   LdsVerdict check(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes, bool is_write, bool is_atomic) const;
   void touch(std::uint32_t address, std::uint32_t bytes) {
     low_ = address < low_ ? address : low_;
     high_ = address + bytes > high_ ? address + bytes : high_;
   }
 
-  // Per byte: 0, or wave + 1; kDma is set while a load to it is in flight. Readers: 0xff for several waves.
+  // Per byte: 0, or wave + 1; kDma is set while a load to it is in flight, kCarried too when from before the barrier.
+  // Readers: 0xff for several waves.
   std::vector<std::uint8_t> writer_, reader_, atomic_, valid_;
   std::uint32_t low_ = ~0u, high_ = 0;  // bytes touched since the barrier
   bool any_atomic_ = false;

@@ -123,7 +123,6 @@ void load_to_lds(Wave& w, const MicroOp& op) {
   Locator at(w, op);
   const u32 bytes = op.arg & kBytesMask;
   LdsDma& dma = push_dma(w);
-  dma.sequence = w.vm_issued;
   dma.mask = exec;
   dma.base = (w.s[kM0] & 0x3ffff) + static_cast<u32>(op.imm);
   dma.stride = bytes > 4 ? 16 : 4;
