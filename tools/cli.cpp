@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "runtime/io/file.h"
+#include "runtime/io/sim_text.h"
+#include "tools/progress.h"
 
 namespace zyfa::tools {
 namespace {
@@ -42,13 +44,6 @@ std::string wrapped(const std::string& text, std::size_t width) {
     line += end - at;
     at = end + 1;
   }
-  return result;
-}
-
-SimOptions simulator_options(const DeviceOptions& options) {
-  SimOptions result;
-  result.checks = options.strict ? SimChecks::kStrict : SimChecks::kPlain;
-  result.threads = options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   return result;
 }
 
@@ -124,26 +119,88 @@ void add_device_options(CLI::App& command, DeviceOptions& options) {
   command.add_option("--device", options.device, "sim: the simulated MI355X; hip: the first GPU of this machine")
       ->check(CLI::IsMember({"sim", "hip"}))
       ->capture_default_str();
-  command.add_flag("--strict", options.strict,
-                   "Simulator: report every read of a result that was not waited for, of an unwritten register or LDS "
-                   "byte, and every unordered LDS access");
+  add_simulator_options(command, options);
+}
+
+void add_simulator_options(CLI::App& command, DeviceOptions& options) {
+  constexpr const char* kGroup = "Simulator";
+  command
+      .add_flag("--strict", options.strict,
+                "Report every read of a result that was not waited for, of an unwritten register or LDS byte, every "
+                "unordered pair of LDS accesses and every missing wait state (docs/simulator.md)")
+      ->group(kGroup);
   command.add_option("--threads", options.threads, "Simulator threads; results do not depend on it. 0: one per core")
       ->check(CLI::Range(0U, 1024U))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option(
+          "--landing", options.landing,
+          "When loads and direct-to-LDS loads arrive: late (default: when their wave waits), early (at issue) or "
+          "random:SEED")
+      ->group(kGroup);
+  command
+      .add_option("--interleave", options.interleave,
+                  "Which wave executes next: round-robin (default: by instruction), to-barrier or random:SEED")
+      ->group(kGroup);
+  std::string rules = "Reading of a rule on which sources disagree, the default first:";
+  for (const std::string& choice : io::rule_choices()) {
+    rules += " " + choice;
+  }
+  command.add_option("--rule", options.rules, rules + ". May be repeated")->group(kGroup)->allow_extra_args(false);
+  command.add_option("--max-findings", options.max_findings, "Strict mode stops after this many findings")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--max-instructions", options.max_instructions,
+                  "Instructions after which a wave is stopped as hanging; 0: no limit")
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+Expected<SimOptions> simulator_options(const DeviceOptions& options) {
+  SimOptions result;
+  result.checks = options.strict ? SimChecks::kStrict : SimChecks::kPlain;
+  result.threads = options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  result.max_findings = options.max_findings;
+  result.max_instructions = options.max_instructions;
+  Status status;
+  if (options.landing) {
+    status = io::set_landing(*options.landing, result);
+  }
+  if (status && options.interleave) {
+    status = io::set_interleave(*options.interleave, result);
+  }
+  for (const std::string& rule : options.rules) {
+    if (status) {
+      status = io::set_rule(rule, result.rules);
+    }
+  }
+  if (!status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return result;
 }
 
 Expected<std::shared_ptr<Device>> open_device(const DeviceOptions& options) {
   if (options.device == "sim") {
     return open_simulator(options);
   }
-  if (options.strict) {
-    return make_error(ErrorCode::kInvalidArgument, "--strict needs the simulator; use --device sim");
+  if (options.strict || options.landing || options.interleave || !options.rules.empty()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "--strict, --landing, --interleave and --rule need the simulator; use --device sim");
   }
   return HipDevice::create();
 }
 
 Expected<std::shared_ptr<SimDevice>> open_simulator(const DeviceOptions& options) {
-  return SimDevice::create(simulator_options(options));
+  Expected<SimOptions> chosen = simulator_options(options);
+  if (!chosen) {
+    return tl::unexpected<Error>(chosen.error());
+  }
+  chosen->progress = simulation_progress();
+  return SimDevice::create(*chosen);
 }
 
 std::string counted(std::size_t count, std::string_view noun) {

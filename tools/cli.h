@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -80,8 +81,15 @@ struct DeviceOptions {
   std::string device = "sim";
   bool strict = false;
   unsigned threads = 0;  // of the simulator; 0 = one per core
+  std::optional<std::string> landing, interleave;
+  std::vector<std::string> rules;
+  std::uint64_t max_instructions = SimOptions{}.max_instructions;
+  std::size_t max_findings = SimOptions{}.max_findings;
 };
 void add_device_options(CLI::App& command, DeviceOptions& options);
+// Those of the simulator alone.
+void add_simulator_options(CLI::App& command, DeviceOptions& options);
+[[nodiscard]] Expected<SimOptions> simulator_options(const DeviceOptions& options);
 [[nodiscard]] Expected<std::shared_ptr<Device>> open_device(const DeviceOptions& options);
 [[nodiscard]] Expected<std::shared_ptr<SimDevice>> open_simulator(const DeviceOptions& options);
 

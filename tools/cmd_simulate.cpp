@@ -7,7 +7,10 @@
 #include "runtime/io/file.h"
 #include "runtime/io/job.h"
 #include "runtime/io/job_run.h"
+#include "runtime/io/sim_text.h"
 #include "tools/commands.h"
+#include "tools/inspector.h"
+#include "tools/rule_comparison.h"
 #include "zyfa/inspect.h"
 
 namespace zyfa::tools {
@@ -16,8 +19,9 @@ namespace {
 struct Options {
   OutputForm form = OutputForm::kText;
   std::string job, profile;
-  bool stats = false;
+  bool stats = false, compare_rules = false;
   DeviceOptions device;
+  InspectOptions inspect;
 };
 
 struct Count {
@@ -74,6 +78,97 @@ Expected<ObjectKernel> kernel_of(const io::Job& job, std::span<const std::byte> 
   return make_error(ErrorCode::kNotFound, "no kernel '" + job.kernel + "' in the code object", std::move(names));
 }
 
+// Instructions by unit, and by instruction where the caller asked for it.
+void print_statistics(const SimDevice& device) {
+  const SimStatistics statistics = device.last_statistics();
+  for (const Count& count : kCounts) {
+    fmt::print("  {:<12} {:>16}\n", count.name, statistics.*count.value);
+  }
+}
+
+struct Prepared {
+  io::Job job;
+  std::vector<std::byte> object;
+  ObjectKernel kernel;
+};
+
+Expected<Prepared> prepare(const Options& options) {
+  Expected<io::Job> job = io::read_job(options.job);
+  if (!job) {
+    return tl::unexpected<Error>(job.error());
+  }
+  Expected<std::vector<std::byte>> object = io::read_file(job->object);
+  if (!object) {
+    return tl::unexpected<Error>(object.error());
+  }
+  Expected<ObjectKernel> kernel = kernel_of(*job, *object);
+  if (!kernel) {
+    Error error = kernel.error();
+    error.message = job->object.string() + ": " + error.message;
+    return tl::unexpected<Error>(std::move(error));
+  }
+  return Prepared{*std::move(job), *std::move(object), *std::move(kernel)};
+}
+
+OrderedJson result_json(const Options& options, const Prepared& run, const SimDevice& device, double seconds) {
+  OrderedJson result{{"kernel", run.job.kernel}, {"strict", options.device.strict}, {"host_seconds", seconds}};
+  const SimStatistics statistics = device.last_statistics();
+  for (const Count& count : kCounts) {
+    result["statistics"][count.name] = statistics.*count.value;
+  }
+  return result;
+}
+
+int compare(const Options& options, const Prepared& run, SimDevice& device) {
+  const auto comparison = compare_rules(run.job, run.object, run.kernel, device);
+  if (!comparison) {
+    return report_failure(comparison.error(), device, options.form);
+  }
+  if (options.form == OutputForm::kJson) {
+    print_json({{"kernel", run.job.kernel}, {"rules", to_json(*comparison)}});
+  } else {
+    print(*comparison);
+  }
+  return kSuccess;
+}
+
+int launch(const Options& options, const Prepared& run, SimDevice& device, const Inspector& inspector) {
+  const auto start = std::chrono::steady_clock::now();
+  const Expected<std::vector<io::JobOutput>> outputs = io::execute_job(run.job, run.object, run.kernel, device);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!outputs && !inspector.stopped()) {
+    return report_failure(outputs.error(), device, options.form);
+  }
+  if (const Status looked = inspector.outcome(); !looked) {
+    return report(looked.error(), options.form);
+  }
+  if (outputs) {
+    if (const Status stored = io::store_outputs(*outputs); !stored) {
+      return report(stored.error(), options.form);
+    }
+  }
+  if (options.form == OutputForm::kJson) {
+    OrderedJson result = result_json(options, run, device, seconds);
+    if (inspector.has_break()) {
+      result["stopped"] = inspector.stopped();
+      result["breaks"] = inspector.breaks();
+    }
+    print_json(result);
+    return kSuccess;
+  }
+  if (!outputs) {
+    fmt::print("stopped {} at the breakpoint; nothing was stored\n", run.job.kernel);
+    return kSuccess;
+  }
+  fmt::print("ran {}: {}{}, {:.3f} s on this host\n", run.job.kernel,
+             counted(device.last_statistics().workgroups, "workgroup"), options.device.strict ? ", no finding" : "",
+             seconds);
+  if (options.stats) {
+    print_statistics(device);
+  }
+  return kSuccess;
+}
+
 int simulate(const Options& options) {
   if (!options.profile.empty()) {
     return report({ErrorCode::kUnsupported,
@@ -82,44 +177,27 @@ int simulate(const Options& options) {
                    {}},
                   options.form);
   }
-  const Expected<io::Job> job = io::read_job(options.job);
-  if (!job) {
-    return report(job.error(), options.form);
-  }
-  const Expected<std::vector<std::byte>> object = io::read_file(job->object);
-  if (!object) {
-    return report(object.error(), options.form);
-  }
-  const Expected<ObjectKernel> kernel = kernel_of(*job, *object);
-  if (!kernel) {
-    return report(kernel.error(), options.form, job->object.string());
+  const Expected<Prepared> run = prepare(options);
+  if (!run) {
+    return report(run.error(), options.form);
   }
   const Expected<std::shared_ptr<SimDevice>> device = open_simulator(options.device);
   if (!device) {
     return report(device.error(), options.form);
   }
-  const auto start = std::chrono::steady_clock::now();
-  if (const Status status = io::run_job(*job, *object, *kernel, **device); !status) {
-    return report_failure(status.error(), **device, options.form);
-  }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const SimStatistics statistics = (*device)->last_statistics();
-  if (options.form == OutputForm::kJson) {
-    OrderedJson result{{"kernel", job->kernel}, {"strict", options.device.strict}, {"host_seconds", seconds}};
-    for (const Count& count : kCounts) {
-      result["statistics"][count.name] = statistics.*count.value;
-    }
-    print_json(result);
-    return kSuccess;
-  }
-  fmt::print("ran {}: {}{}, {:.3f} s on this host\n", job->kernel, counted(statistics.workgroups, "workgroup"),
-             options.device.strict ? ", no finding" : "", seconds);
+  Inspector inspector;
+  SimOptions simulator = (*device)->options();
+  Status ready = inspector.attach(options.inspect, options.form, simulator);
   if (options.stats) {
-    for (const Count& count : kCounts) {
-      fmt::print("  {:<12} {:>16}\n", count.name, statistics.*count.value);
-    }
+    simulator.counts = SimCounts::kByInstruction;
   }
-  return kSuccess;
+  if (ready) {
+    ready = (*device)->set_options(simulator);
+  }
+  if (!ready) {
+    return report(ready.error(), options.form);
+  }
+  return options.compare_rules ? compare(options, *run, **device) : launch(options, *run, **device, inspector);
 }
 
 }  // namespace
@@ -129,6 +207,9 @@ void add_simulate(CLI::App& app, Chosen& chosen) {
   CLI::App* command = add_command(
       app, "simulate", "Runs one kernel of any gfx950 code object on the simulated device, as a job file says.",
       "  zyfa-jit simulate job.json --strict --stats\n"
+      "  zyfa-jit simulate job.json --landing random:7 --interleave to-barrier --rule soffset=checked\n"
+      "  zyfa-jit simulate job.json --break 0x120 --dump v0-15,a0,s0-7,lds:0x100-0x13f\n"
+      "  zyfa-jit simulate job.json --trace 3 --trace-file wave3.txt\n"
       "Job file (paths are relative to it; grid counts workgroups):\n"
       "  {\"object\": \"kernel.hsaco\", \"kernel\": \"symbol\", \"grid\": [2,1,1], \"block\": [512,1,1], \"lds\": 0,\n"
       "   \"args\": [{\"buffer\": \"q.npy\"}, {\"buffer\": \"a.bin\", \"write\": \"b.bin\", \"offset\": 16},\n"
@@ -144,14 +225,11 @@ void add_simulate(CLI::App& app, Chosen& chosen) {
   command->add_option("--profile", options->profile,
                       "Write a predicted timeline to this file. Refused (exit 2): the cycle model is not in this "
                       "version");
-  command->add_flag("--strict", options->device.strict,
-                    "Report every read of a result that was not waited for, of an unwritten register or LDS byte, and "
-                    "every unordered LDS access");
-  command
-      ->add_option("--threads", options->device.threads,
-                   "Simulator threads; results do not depend on it. 0: one per core")
-      ->check(CLI::Range(0U, 1024U))
-      ->capture_default_str();
+  command->add_flag("--compare-rules", options->compare_rules,
+                    "Run under every reading of every --rule and say which of the buffers to be stored depend on one; "
+                    "nothing is stored");
+  add_simulator_options(*command, options->device);
+  add_inspect_options(*command, options->inspect);
   command->callback([options, &chosen] { chosen = [options] { return simulate(*options); }; });
 }
 

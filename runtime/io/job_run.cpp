@@ -54,16 +54,8 @@ Status check_overlap(std::vector<Placed> places) {
   return {};
 }
 
-// A buffer argument on its way to the device and back.
-struct HostBuffer {
-  const JobArgument* argument = nullptr;
-  std::vector<std::byte> bytes;
-  ElementType type = ElementType::kU8;
-  std::vector<std::int64_t> shape;
-};
-
 // What the .npy to be written says of the buffer's bytes.
-Status label(HostBuffer& buffer, const std::string& where) {
+Status label(JobOutput& buffer, const std::string& where) {
   const JobArgument& argument = *buffer.argument;
   const std::size_t read_width = element_bytes(buffer.type);
   buffer.type = argument.type.value_or(buffer.type);
@@ -82,8 +74,8 @@ Status label(HostBuffer& buffer, const std::string& where) {
   return {};
 }
 
-Expected<HostBuffer> host_buffer(const JobArgument& argument, const std::string& where) {
-  HostBuffer buffer{.argument = &argument, .bytes = {}, .type = ElementType::kU8, .shape = {}};
+Expected<JobOutput> host_buffer(const JobArgument& argument, const std::string& where) {
+  JobOutput buffer{.argument = &argument, .type = ElementType::kU8, .shape = {}, .bytes = {}};
   if (argument.kind == JobArgument::Kind::kFile && argument.source.extension() == ".npy") {
     Expected<Npy> array = read_npy(argument.source);
     if (!array) {
@@ -114,7 +106,7 @@ Expected<HostBuffer> host_buffer(const JobArgument& argument, const std::string&
   return buffer;
 }
 
-Status write_buffer(const HostBuffer& buffer) {
+Status write_buffer(const JobOutput& buffer) {
   const std::filesystem::path& path = buffer.argument->write;
   return path.extension() == ".npy" ? write_npy(path, buffer.type, buffer.shape, buffer.bytes)
                                     : write_file(path, {buffer.bytes});
@@ -190,11 +182,12 @@ Expected<std::vector<std::byte>> pack_arguments(const Job& job, const ObjectKern
   return segment;
 }
 
-Status run_job(const Job& job, std::span<const std::byte> object, const ObjectKernel& kernel, Device& device) {
-  std::vector<HostBuffer> host;
+Expected<std::vector<JobOutput>> execute_job(const Job& job, std::span<const std::byte> object,
+                                             const ObjectKernel& kernel, Device& device) {
+  std::vector<JobOutput> host;
   for (std::size_t i = 0; i < job.arguments.size(); ++i) {
     if (job.arguments[i].is_buffer()) {
-      Expected<HostBuffer> buffer = host_buffer(job.arguments[i], argument_name(i));
+      Expected<JobOutput> buffer = host_buffer(job.arguments[i], argument_name(i));
       if (!buffer) {
         return tl::unexpected<Error>(buffer.error());
       }
@@ -206,34 +199,47 @@ Status run_job(const Job& job, std::span<const std::byte> object, const ObjectKe
     return tl::unexpected<Error>(loaded.error());
   }
   DeviceBuffers buffers(device);
-  for (const HostBuffer& buffer : host) {
+  for (const JobOutput& buffer : host) {
     if (Status status = buffers.add(buffer.bytes); !status) {
-      return status;
+      return tl::unexpected<Error>(status.error());
     }
   }
   const Expected<std::vector<std::byte>> segment = pack_arguments(job, kernel, buffers.addresses());
   if (!segment) {
     return tl::unexpected<Error>(segment.error());
   }
-  if (Status status = device.launch(**loaded, job.launch, *segment, nullptr); !status) {
-    return status;
+  Status status = device.launch(**loaded, job.launch, *segment, nullptr);
+  if (status) {
+    status = device.synchronize(nullptr);
   }
-  if (Status status = device.synchronize(nullptr); !status) {
-    return status;
-  }
-  for (std::size_t i = 0; i < host.size(); ++i) {
+  std::vector<JobOutput> outputs;
+  for (std::size_t i = 0; status && i < host.size(); ++i) {
     if (host[i].argument->write.empty()) {
       continue;
     }
-    if (Status status = host[i].bytes.empty() ? Status{} : device.read(host[i].bytes, buffers.addresses()[i]);
-        !status) {
-      return status;
+    if (!host[i].bytes.empty()) {
+      status = device.read(host[i].bytes, buffers.addresses()[i]);
     }
-    if (Status status = write_buffer(host[i]); !status) {
+    outputs.push_back(std::move(host[i]));
+  }
+  if (!status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return outputs;
+}
+
+Status store_outputs(const std::vector<JobOutput>& outputs) {
+  for (const JobOutput& output : outputs) {
+    if (Status status = write_buffer(output); !status) {
       return status;
     }
   }
   return {};
+}
+
+Status run_job(const Job& job, std::span<const std::byte> object, const ObjectKernel& kernel, Device& device) {
+  const Expected<std::vector<JobOutput>> outputs = execute_job(job, object, kernel, device);
+  return outputs ? store_outputs(*outputs) : Status(tl::unexpected<Error>(outputs.error()));
 }
 
 }  // namespace zyfa::io

@@ -22,8 +22,22 @@ namespace zyfa::io {
 [[nodiscard]] Expected<std::vector<std::byte>> pack_arguments(const Job& job, const ObjectKernel& kernel,
                                                               std::span<const DeviceAddress> buffers);
 
+// A buffer that a job stores, after the run.
+struct JobOutput {
+  const JobArgument* argument = nullptr;  // of the job
+  ElementType type = ElementType::kU8;
+  std::vector<std::int64_t> shape;
+  std::vector<std::byte> bytes;
+};
+
+// Reads the buffer files and runs the kernel; the buffers that have "write", in the order of the arguments. Nothing is
+// stored. Errors: of the files, of Device::load() and of Device::launch().
+[[nodiscard]] Expected<std::vector<JobOutput>> execute_job(const Job& job, std::span<const std::byte> object,
+                                                           const ObjectKernel& kernel, Device& device);
+[[nodiscard]] Status store_outputs(const std::vector<JobOutput>& outputs);
+
 // Reads the buffer files, runs the kernel, and stores the buffers that have "write". Nothing is stored unless the
-// kernel ran. Errors: of the files, of Device::load() and of Device::launch().
+// kernel ran. Errors as execute_job().
 [[nodiscard]] Status run_job(const Job& job, std::span<const std::byte> object, const ObjectKernel& kernel,
                              Device& device);
 

@@ -129,6 +129,15 @@ const StrictTable& SimKernel::strict_table() const {
   return strict_table_;
 }
 
+std::vector<SimInstructionCount> SimKernel::instruction_counts(const std::vector<u64>& executed) const {
+  std::vector<SimInstructionCount> counts;
+  for (std::size_t i = 0; i < executed.size(); ++i) {
+    if (executed[i] != 0)
+      counts.push_back({program_.ops[i].offset - program_.entry_offset, program_.text[i], executed[i]});
+  }
+  return counts;
+}
+
 std::vector<std::byte> SimKernel::kernarg_segment(const LaunchShape& shape, std::span<const std::byte> kernargs) const {
   const u32 declared = std::max(image_.kernarg_bytes, image_.descriptor_kernarg);
   std::vector<std::byte> segment(std::max<std::size_t>(declared, kernargs.size()));

@@ -47,13 +47,17 @@ Status check_options(const SimOptions& options) {
 // failing one has run: what the lowest reports does not depend on the number of threads. So does an exception.
 class Dispatch {
  public:
-  Dispatch(const LaunchPlan& plan, unsigned threads) : plan_(plan), threads_(threads) {
+  Dispatch(const LaunchPlan& plan, const SimOptions& options)
+      : plan_(plan), threads_(options.threads), progress_(options.progress) {
     const auto& g = plan.shape.grid;
     total_ = static_cast<u64>(g[0]) * g[1] * g[2];
   }
   [[nodiscard]] Status run();
+  // Progress with `more` workgroups ended.
+  void tell_progress(u64 more);
 
   SimStatistics statistics;
+  std::vector<u64> executed;  // by micro-operation, or empty
   std::map<u64, GroupResult> failures;
 
  private:
@@ -62,11 +66,19 @@ class Dispatch {
 
   const LaunchPlan& plan_;
   unsigned threads_;
-  u64 total_ = 0;
+  const std::function<void(u64, u64)>& progress_;
+  u64 total_ = 0, ended_ = 0;
   std::atomic<u64> next_{0};
   std::atomic<bool> stop_{false};
   std::mutex lock_;
 };
+
+void Dispatch::tell_progress(u64 more) {
+  if (!progress_) return;
+  const std::lock_guard hold(lock_);
+  ended_ += more;
+  progress_(ended_, total_);
+}
 
 void Dispatch::run_groups(SimStatistics& local) {
   Engine engine(plan_);
@@ -77,11 +89,15 @@ void Dispatch::run_groups(SimStatistics& local) {
     GroupResult result = engine.run(
         {static_cast<u32>(index % g[0]), static_cast<u32>(index / g[0] % g[1]), static_cast<u32>(index / g[0] / g[1])});
     add(local, result.statistics);
+    if (result.failed) stop_.store(true);
+    tell_progress(1);
     if (!result.failed) continue;
-    stop_.store(true);
     const std::lock_guard hold(lock_);
     failures.emplace(index, std::move(result));
   }
+  const std::lock_guard hold(lock_);
+  executed.resize(std::max(executed.size(), engine.executed().size()));
+  for (std::size_t i = 0; i < engine.executed().size(); ++i) executed[i] += engine.executed()[i];
 }
 
 void Dispatch::work() {
@@ -98,6 +114,7 @@ void Dispatch::work() {
 
 Status Dispatch::run() {
   if (total_ == 0) return {};
+  tell_progress(0);
   return run_crew(static_cast<unsigned>(std::min<u64>(threads_, total_)), [this] { work(); });
 }
 
@@ -116,9 +133,10 @@ class Simulator final : public SimDevice {
                               Stream stream) override;
   [[nodiscard]] Status synchronize(Stream) override { return {}; }
 
-  [[nodiscard]] const SimOptions& options() const override { return options_; }
+  [[nodiscard]] SimOptions options() const override;
   [[nodiscard]] Status set_options(const SimOptions& options) override;
   [[nodiscard]] SimStatistics last_statistics() const override;
+  [[nodiscard]] std::vector<SimInstructionCount> last_instruction_counts() const override;
   [[nodiscard]] std::vector<SimFinding> last_findings() const override;
 
  private:
@@ -130,19 +148,27 @@ class Simulator final : public SimDevice {
   };
 
   Status run(const SimKernel& kernel, const LaunchShape& shape, std::span<const std::byte> kernargs);
-  Status finish(Dispatch& dispatch);
+  Status finish(const SimKernel& kernel, Dispatch& dispatch);
 
+  mutable std::mutex options_lock_;
   SimOptions options_;
   std::shared_ptr<DeviceMemory> memory_;
   mutable std::mutex results_lock_;
   SimStatistics statistics_;
+  std::vector<SimInstructionCount> instruction_counts_;
   std::vector<SimFinding> findings_;
 };
 
 Status Simulator::set_options(const SimOptions& options) {
   Status usable = check_options(options);
+  const std::lock_guard hold(options_lock_);
   if (usable) options_ = options;
   return usable;
+}
+
+SimOptions Simulator::options() const {
+  const std::lock_guard hold(options_lock_);
+  return options_;
 }
 
 Expected<DeviceAddress> Simulator::allocate(std::size_t bytes) {
@@ -188,9 +214,10 @@ Expected<std::shared_ptr<LoadedKernel>> Simulator::load(std::span<const std::byt
   return std::shared_ptr<LoadedKernel>(std::move(*kernel));
 }
 
-Status Simulator::finish(Dispatch& dispatch) {
+Status Simulator::finish(const SimKernel& kernel, Dispatch& dispatch) {
   const std::lock_guard hold(results_lock_);
   statistics_ = dispatch.statistics;
+  instruction_counts_ = kernel.instruction_counts(dispatch.executed);
   findings_.clear();
   if (dispatch.failures.empty()) return {};
   GroupResult& first = dispatch.failures.begin()->second;
@@ -222,7 +249,7 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
     if (!plan) {
       status = tl::unexpected(plan.error());
     } else {
-      const SimOptions options = options_;
+      const SimOptions options = this->options();
       plan->max_instructions = options.max_instructions;
       plan->max_findings = options.max_findings;
       plan->rules = options.rules;
@@ -232,9 +259,12 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
       plan->interleave_seed = options.interleave_seed;
       plan->strict = options.checks == SimChecks::kStrict;
       if (plan->strict) plan->strict_table = &kernel.strict_table();
-      Dispatch dispatch(*plan, options.threads);
+      plan->counts = options.counts;
+      plan->watches = &options.watches;
+      Dispatch dispatch(*plan, options);
+      if (options.progress) plan->heartbeat = [&dispatch] { dispatch.tell_progress(0); };
       status = dispatch.run();
-      Status found = finish(dispatch);
+      Status found = finish(kernel, dispatch);
       if (status) status = std::move(found);
     }
   }
@@ -256,6 +286,11 @@ Status Simulator::launch(const LoadedKernel& kernel, const LaunchShape& shape, s
 SimStatistics Simulator::last_statistics() const {
   const std::lock_guard hold(results_lock_);
   return statistics_;
+}
+
+std::vector<SimInstructionCount> Simulator::last_instruction_counts() const {
+  const std::lock_guard hold(results_lock_);
+  return instruction_counts_;
 }
 
 std::vector<SimFinding> Simulator::last_findings() const {

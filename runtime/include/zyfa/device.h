@@ -14,6 +14,7 @@
 #include "zyfa/error.h"
 #include "zyfa/export.h"
 #include "zyfa/sim_rules.h"
+#include "zyfa/sim_watch.h"
 
 namespace zyfa {
 
@@ -82,6 +83,9 @@ enum class SimInterleave {
   kRandom,      // any that can, by interleave_seed
 };
 
+// What a launch counts: SimStatistics alone, or last_instruction_counts() too.
+enum class SimCounts { kByUnit, kByInstruction };
+
 struct SimOptions {
   SimChecks checks = SimChecks::kPlain;
   unsigned threads = 1;  // simulator threads over workgroups; results do not depend on it
@@ -93,6 +97,11 @@ struct SimOptions {
   SimInterleave interleave = SimInterleave::kRoundRobin;
   std::uint64_t landing_seed = 0, interleave_seed = 0;
   SimRules rules{};
+  SimCounts counts = SimCounts::kByUnit;
+  std::vector<SimWatch> watches{};
+  // Workgroups that have ended and all of the launch: at its start, whenever one ends, and now and then between. On a
+  // simulator thread, never two calls at a time.
+  std::function<void(std::uint64_t ended, std::uint64_t workgroups)> progress{};
 };
 
 // Counts of one launch, summed over waves.
@@ -103,16 +112,25 @@ struct SimStatistics {
   std::uint64_t waves = 0, workgroups = 0;
 };
 
+// One instruction of the kernel, over all waves of a launch.
+struct SimInstructionCount {
+  std::uint64_t offset = 0;  // from the kernel's entry
+  std::string instruction;
+  std::uint64_t executed = 0;
+};
+
 class ZYFA_API SimDevice : public Device {
  public:
   // Opens libzyfa_jit, which holds the simulator. kDeviceUnavailable when it is not found,
   // kInvalidArgument for options that are refused.
   [[nodiscard]] static Expected<std::shared_ptr<SimDevice>> create(const SimOptions& options = {});
 
-  [[nodiscard]] virtual const SimOptions& options() const = 0;
+  [[nodiscard]] virtual SimOptions options() const = 0;
   // kInvalidArgument, changing nothing: 0 threads or 0 findings (as create()).
   [[nodiscard]] virtual Status set_options(const SimOptions& options) = 0;
   [[nodiscard]] virtual SimStatistics last_statistics() const = 0;
+  // With SimCounts::kByInstruction: those that ran, in order of offset; else empty.
+  [[nodiscard]] virtual std::vector<SimInstructionCount> last_instruction_counts() const = 0;
   // Findings of the last launch (also as details of its error).
   [[nodiscard]] virtual std::vector<SimFinding> last_findings() const = 0;
   // Of allocate(): buffers never lie side by side, so any access outside of one is a memory fault. Bytes that nobody

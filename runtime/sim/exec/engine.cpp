@@ -123,7 +123,9 @@ bool jump_to_offset(Wave& w, u64 offset) {
   return true;
 }
 
-Engine::Engine(const LaunchPlan& plan) : plan_(plan), flight_(group_, plan.landing, plan.landing_seed) {
+Engine::Engine(const LaunchPlan& plan)
+    : plan_(plan), flight_(group_, plan.landing, plan.landing_seed), watchers_(*plan.program, plan.watches) {
+  if (plan.counts == SimCounts::kByInstruction) executed_.resize(plan.program->ops.size());
   const u32 waves = wave_count(plan.shape);
   group_.memory = plan.memory;
   group_.code_address = plan.code_address;
@@ -188,6 +190,8 @@ void Engine::start(std::array<u32, 3> id) {
   live_ = static_cast<u32>(group_.waves.size());
   waiting_ = 0;
   flight_.start(group_number());
+  watching_ = watchers_.start(group_);
+  stopped_ = false;
   if (strict_) strict_->start();
 }
 
@@ -236,14 +240,29 @@ void Engine::report_limit(GroupResult& result, const Wave& w) const {
       group_.id[0], group_.id[1], group_.id[2], plan_.max_instructions);
 }
 
+void Engine::before(Wave& w, const MicroOp& op) {
+  if (!executed_.empty()) ++executed_[static_cast<std::size_t>(&op - plan_.program->ops.data())];
+  if (watching_) stopped_ = !watchers_.call(SimMoment::kBefore, w, op, w.executed);
+  if (strict_ && !stopped_) strict_->before(w, op);
+}
+
+void Engine::after(Wave& w, const MicroOp& op) {
+  if (strict_) strict_->after(w, op);
+  if (watching_) stopped_ = !watchers_.call(SimMoment::kAfter, w, op, w.executed);
+}
+
 template <bool Watched>
 void Engine::access_memory(Wave& w, const MicroOp& op) {
   const u32 entry = flight_.issue(w, op);
-  if constexpr (Watched) strict_->issued(w, op, entry);
+  if constexpr (Watched) {
+    if (strict_) strict_->issued(w, op, entry);
+  }
   op.run(w, op);
   if (w.state == WaveState::kFaulted) return;
   flight_.executed(w, entry);
-  if constexpr (Watched) strict_->loaded(w, op, entry);
+  if constexpr (Watched) {
+    if (strict_) strict_->loaded(w, op, entry);
+  }
 }
 
 template <bool Watched>
@@ -252,7 +271,10 @@ void Engine::step(Wave& w) {
   const MicroOp& op = plan_.program->ops[w.pc++];
   ++counts_[static_cast<std::size_t>(op.unit)];
   flops_ += op.flops;
-  if constexpr (Watched) strict_->before(w, op);
+  if constexpr (Watched) {
+    before(w, op);
+    if (stopped_) return;
+  }
   if (op.unit == Unit::kLds || op.unit == Unit::kVmem || op.unit == Unit::kSmem) {
     access_memory<Watched>(w, op);
   } else {
@@ -263,7 +285,7 @@ void Engine::step(Wave& w) {
     }
     if (op.vmcnt != kVmcntMax || op.lgkmcnt != kLgkmcntMax) flight_.wait(w, op.vmcnt, op.lgkmcnt);
   }
-  if constexpr (Watched) strict_->after(w, op);
+  if constexpr (Watched) after(w, op);
   ++w.executed;
 }
 
@@ -283,13 +305,25 @@ bool Engine::advance(Wave& w, GroupResult& result) {
     case WaveState::kFaulted:
       return report_fault(result), false;
   }
-  if constexpr (Watched) return !strict_->full();
+  if constexpr (Watched) {
+    if (stopped_) return report_stop(result, w), false;
+    return !strict_ || !strict_->full();
+  }
   return true;
+}
+
+void Engine::report_stop(GroupResult& result, const Wave& w) const {
+  result.failed = true;
+  result.code = ErrorCode::kDeviceError;
+  result.message = fmt::format("a watch stopped wave {} of workgroup ({}, {}, {}) after {} instructions", w.id,
+                               group_.id[0], group_.id[1], group_.id[2], w.executed);
 }
 
 template <bool Watched>
 void Engine::take_turns(GroupResult& result, u64 instructions) {
-  while (live_ != 0) {
+  constexpr u64 kBeat = 1u << 20;  // instructions of a wave
+  for (u64 done = 0; live_ != 0; done += instructions) {
+    if (done % kBeat < instructions && plan_.heartbeat) plan_.heartbeat();
     for (Wave& w : group_.waves) {
       for (u64 n = 0; n < instructions && w.state == WaveState::kRunning; ++n)
         if (!advance<Watched>(w, result)) return;
@@ -337,7 +371,7 @@ GroupResult Engine::run(std::array<u32, 3> id) {
   GroupResult result;
   counts_ = {};
   flops_ = 0;
-  if (strict_) {
+  if (strict_ || watching_ || !executed_.empty()) {
     interleave<true>(result);
   } else {
     interleave<false>(result);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "runtime/sim/exec/in_flight.h"
 #include "runtime/sim/exec/program.h"
 #include "runtime/sim/exec/strict_table.h"
+#include "runtime/sim/exec/watch.h"
 #include "zyfa/device.h"
 
 namespace zyfa::sim {
@@ -34,6 +36,9 @@ struct LaunchPlan {
   SimLanding landing = SimLanding::kLate;
   SimInterleave interleave = SimInterleave::kRoundRobin;
   std::uint64_t landing_seed = 0, interleave_seed = 0;
+  SimCounts counts = SimCounts::kByUnit;
+  const std::vector<SimWatch>* watches = nullptr;
+  std::function<void()> heartbeat;  // called now and then while a workgroup runs; may be empty
   bool strict = false;
   const StrictTable* strict_table = nullptr;          // when strict
   const std::vector<std::string>* origins = nullptr;  // by micro-operation; empty strings where unknown
@@ -58,6 +63,8 @@ class Engine {
   explicit Engine(const LaunchPlan& plan);
   ~Engine();
   GroupResult run(std::array<std::uint32_t, 3> id);
+  // By micro-operation, over all workgroups that ran; empty unless the plan asks for SimCounts::kByInstruction.
+  [[nodiscard]] const std::vector<std::uint64_t>& executed() const { return executed_; }
 
  private:
   void start(std::array<std::uint32_t, 3> id);
@@ -76,6 +83,10 @@ class Engine {
   bool advance(Wave& wave, GroupResult& result);
   template <bool Watched>
   void step(Wave& wave);
+  // Strict mode, watches and counts, around the execution of an instruction.
+  void before(Wave& wave, const MicroOp& op);
+  void after(Wave& wave, const MicroOp& op);
+  void report_stop(GroupResult& result, const Wave& wave) const;
   template <bool Watched>
   void access_memory(Wave& wave, const MicroOp& op);
   void wave_ended(Wave& wave);
@@ -90,6 +101,10 @@ class Engine {
   InFlight flight_;
   std::uint32_t live_ = 0, waiting_ = 0;  // waves that have not ended; those of them at a barrier
   UnitCounts counts_{};
+  std::vector<std::uint64_t> executed_;
+  Watchers watchers_;
+  bool watching_ = false;  // some watch is for this workgroup
+  bool stopped_ = false;   // by a watch
   std::uint64_t flops_ = 0;
   std::unique_ptr<Strict> strict_;
 };
