@@ -215,7 +215,8 @@ void FactTable::add_modifiers(const llvm::MCInst& inst, std::string_view mnemoni
                               InstFacts& facts) const {
   if (facts.cls == FactClass::kReadlane && !mnemonic.starts_with("v_readfirstlane")) {
     const RegRange lane = range_of(inst, 2);
-    if (lane.bank == Bank::kSgpr || lane == special_range(Special::kM0)) facts.lane_select = lane;
+    const bool scalar = lane == special_range(Special::kM0) || lane == special_range(Special::kVcc);
+    if (lane.bank == Bank::kSgpr || scalar) facts.lane_select = lane;
   }
   if (facts.is_sdwa) {
     facts.dest_half_select = contains(text, "dst_sel:") && !contains(text, "dst_sel:DWORD");

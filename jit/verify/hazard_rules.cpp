@@ -1,4 +1,5 @@
-// The rows of gfx950-isa.md 4.1 to 4.4 and the traits that select instructions for them (hazard_rules.h).
+// The rows of gfx950-isa.md 4.1 to 4.4, LLVM's for f64, and the traits that select instructions for them
+// (hazard_rules.h).
 #include "jit/verify/hazard_rules.h"
 
 #include "jit/verify/text.h"
@@ -34,6 +35,27 @@ constexpr HazardRule kRules[] = {
      Sink::kReadsAbOrScale, Need::kPassesPlus2, 0},
     {"SGEMM MFMA result overlapping C of an MFMA", kTraitSgemm, 0, Source::kMfmaD, kAnyMfma, 0, Sink::kReadsOtherC,
      Need::kPasses, 0},
+    {"MFMA result as the same C of an MFMA of another pass count", kTraitXdl, 0, Source::kMfmaD, kAnyMfma, 0,
+     Sink::kReadsSameCUnequal, Need::kXdlOtherC, 0, true},
+    {"SGEMM MFMA result as the same C of an MFMA of another pass count", kTraitSgemm, 0, Source::kMfmaD, kAnyMfma, 0,
+     Sink::kReadsSameCUnequal, Need::kPasses, 0, true},
+    // f64 MFMA as producer, from LLVM.
+    {"VALU read of an f64 MFMA result", kTraitDgemm, 0, Source::kMfmaD, kTraitValu, 0, Sink::kReads, Need::kDgemmRead,
+     0},
+    {"VALU overwrite of an f64 MFMA result", kTraitDgemm, 0, Source::kMfmaD, kTraitValu, 0, Sink::kWrites,
+     Need::kDgemmWrite, 0},
+    {"memory read of an f64 MFMA result", kTraitDgemm, 0, Source::kMfmaD, kAnyMemory, 0, Sink::kReads,
+     Need::kDgemmMemory, 0},
+    {"load into an f64 MFMA result", kTraitDgemm, 0, Source::kMfmaD, kAnyMemory, 0, Sink::kWrites, Need::kDgemmWrite,
+     0},
+    {"f64 MFMA result as A, B or scale of an MFMA", kTraitDgemm, 0, Source::kMfmaD, kAnyMfma, 0, Sink::kReadsAbOrScale,
+     Need::kDgemmRead, 0},
+    {"f64 MFMA result as the same C of an MFMA", kTraitDgemm, 0, Source::kMfmaD, kAnyMfma, 0, Sink::kReadsSameC,
+     Need::kDgemmSameC, 0},
+    {"f64 MFMA result overlapping C of an MFMA", kTraitDgemm, 0, Source::kMfmaD, kTraitSgemm | kTraitDgemm, 0,
+     Sink::kReadsOtherC, Need::kDgemmOtherC, 0},
+    {"f64 fma next to an f64 MFMA", kTraitDgemm, 0, Source::kNothing, kTraitF64Fma, 0, Sink::kAnything, Need::kFixed,
+     2},
     // 4.2 MFMA as consumer.
     {"VALU result read by an MFMA", kTraitValu, 0, Source::kVectorWritten, kAnyMfma, 0, Sink::kReads, Need::kFixed, 2},
     {"v_cmpx before an MFMA", kTraitValu, 0, Source::kExecWritten, kAnyMfma, 0, Sink::kAnything, Need::kFixed, 4},
@@ -54,6 +76,8 @@ constexpr HazardRule kRules[] = {
      Sink::kReads, Need::kFixed, 1},
     {"scalar written by VALU read by VALU", kTraitValu, 0, Source::kScalarWritten, kTraitValu, kTraitCarryIn,
      Sink::kReads, Need::kFixed, 2},
+    {"EXEC written by VALU read by VALU as data", kTraitValu, 0, Source::kExecWritten, kTraitValu, 0, Sink::kReads,
+     Need::kFixed, 2},
     {"scalar written by VALU as lane select", kTraitValu, 0, Source::kScalarWritten, kTraitLaneAccess, 0,
      Sink::kLaneSelect, Need::kFixed, 4},
     {"scalar written by VALU read by vector memory", kTraitValu, 0, Source::kScalarWritten, kTraitVmem, 0, Sink::kReads,
@@ -153,6 +177,16 @@ std::uint32_t states_needed(const HazardRule& rule, std::uint32_t passes) {
       return passes == 0 ? 0 : passes - 1;
     case Need::kPasses:
       return passes;
+    case Need::kDgemmRead:
+      return passes <= 4 ? 6 : 19;
+    case Need::kDgemmMemory:
+      return passes <= 4 ? 9 : 18;
+    case Need::kDgemmWrite:
+      return passes <= 4 ? 6 : 11;
+    case Need::kDgemmSameC:
+      return passes <= 4 ? 4 : 0;
+    case Need::kDgemmOtherC:
+      return passes <= 4 ? 4 : 17;
   }
   return 0;
 }
@@ -165,6 +199,7 @@ Traits traits_of(const Decoded& inst) {
   if (f.is_dpp) t |= kTraitDpp;
   if (m.starts_with("v_addc_") || m.starts_with("v_subb")) t |= kTraitCarryIn;
   if ((t & kTraitValu) && (f.dest_half_select || m.starts_with("v_cvt_sr_"))) t |= kTraitHalfDest;
+  if (m.starts_with("v_fma_f64") || m.starts_with("v_fmac_f64")) t |= kTraitF64Fma;
   if (uses_m0(inst)) t |= kTraitM0User;
   if ((t & kTraitVmem) && is_wide_store(inst)) t |= kTraitWideStore;
   if (f.reads_vccz && (t & kTraitValu)) t |= kTraitReadsVccz;

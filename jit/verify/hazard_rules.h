@@ -1,4 +1,5 @@
-// The hazard table of gfx950-isa.md section 4, written again for the verifier so that it checks jit/isa/hazards.
+// The hazard table of gfx950-isa.md section 4, written again for the verifier so that it checks jit/isa/hazards; what
+// that section leaves out (f64 MFMA, EXEC as data) is LLVM 22's GCNHazardRecognizer.
 //
 // A rule says: after a producer (source: which of its registers), a consumer (sink: how it touches them) needs `states`
 // wait states. Rules are data; what an instruction is (its traits) and what it touches are computed once per node.
@@ -38,6 +39,7 @@ enum Trait : Traits {
   kTraitSetsVskip = 1u << 20,
   kTraitReadsVccz = 1u << 21,
   kTraitReadsExecz = 1u << 22,
+  kTraitF64Fma = 1u << 23,
 };
 inline constexpr Traits kAnyMfma = kTraitXdl | kTraitSgemm | kTraitDgemm;
 inline constexpr Traits kAnyMemory = kTraitLds | kTraitVmem;
@@ -59,16 +61,31 @@ enum class Source : std::uint8_t {
 enum class Sink : std::uint8_t {
   kReads,
   kWrites,
-  kReadsAbOrScale,  // MFMA operand other than C
-  kReadsSameC,      // C is exactly the tuple
-  kReadsOtherC,     // C overlaps it otherwise
+  kReadsAbOrScale,     // MFMA operand other than C
+  kReadsSameC,         // C is exactly the tuple
+  kReadsSameCUnequal,  // and the two have different pass counts
+  kReadsOtherC,        // C overlaps it otherwise
   kLaneSelect,
   kDotTouches,  // reads or writes, but for the same dot opcode accumulating
   kSameHardwareRegister,
   kAnything,
 };
 // Wait states as a function of the producer's passes N.
-enum class Need : std::uint8_t { kFixed, kXdlResult, kXdlSameC, kXdlOtherC, kXdlWar, kPassesPlus2, kPasses };
+enum class Need : std::uint8_t {
+  kFixed,
+  kXdlResult,
+  kXdlSameC,
+  kXdlOtherC,
+  kXdlWar,
+  kPassesPlus2,
+  kPasses,
+  // f64, of 4 or 16 passes (LLVM 22)
+  kDgemmRead,
+  kDgemmMemory,
+  kDgemmWrite,
+  kDgemmSameC,
+  kDgemmOtherC,
+};
 
 struct HazardRule {
   std::string_view name;  // completes "... required: <name>"
@@ -77,7 +94,8 @@ struct HazardRule {
   Traits consumer, consumer_not;
   Sink sink;
   Need need;
-  std::uint8_t states;  // for kFixed
+  std::uint8_t states;     // for kFixed
+  bool is_advice = false;  // not known to be wrong: a note, no finding
 };
 
 std::span<const HazardRule> hazard_rules();

@@ -8,6 +8,8 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <string>
+#include <utility>
 
 #include "runtime/sim/crew.h"
 #include "runtime/sim/exec/engine.h"
@@ -59,10 +61,13 @@ class Dispatch {
   SimStatistics statistics;
   std::vector<u64> executed;  // by micro-operation, or empty
   std::map<u64, GroupResult> failures;
+  // Of workgroups that did not fail, each kind at each instruction once: by the lowest that has it.
+  std::map<std::pair<u64, std::string>, std::pair<u64, SimFinding>> warnings;
 
  private:
   void work();
   void run_groups(SimStatistics& local);
+  void keep_warnings(u64 group, std::vector<SimFinding>& found);
 
   const LaunchPlan& plan_;
   unsigned threads_;
@@ -91,13 +96,25 @@ void Dispatch::run_groups(SimStatistics& local) {
     add(local, result.statistics);
     if (result.failed) stop_.store(true);
     tell_progress(1);
-    if (!result.failed) continue;
+    if (!result.failed) {
+      if (!result.findings.empty()) keep_warnings(index, result.findings);
+      continue;
+    }
     const std::lock_guard hold(lock_);
     failures.emplace(index, std::move(result));
   }
   const std::lock_guard hold(lock_);
   executed.resize(std::max(executed.size(), engine.executed().size()));
   for (std::size_t i = 0; i < engine.executed().size(); ++i) executed[i] += engine.executed()[i];
+}
+
+void Dispatch::keep_warnings(u64 group, std::vector<SimFinding>& found) {
+  const std::lock_guard hold(lock_);
+  for (SimFinding& f : found) {
+    const std::pair<u64, std::string> place(f.offset, f.kind);
+    const auto known = warnings.find(place);
+    if (known == warnings.end() || group < known->second.first) warnings[place] = {group, std::move(f)};
+  }
 }
 
 void Dispatch::work() {
@@ -219,7 +236,10 @@ Status Simulator::finish(const SimKernel& kernel, Dispatch& dispatch) {
   statistics_ = dispatch.statistics;
   instruction_counts_ = kernel.instruction_counts(dispatch.executed);
   findings_.clear();
-  if (dispatch.failures.empty()) return {};
+  if (dispatch.failures.empty()) {
+    for (auto& [place, found] : dispatch.warnings) findings_.push_back(std::move(found.second));
+    return {};
+  }
   GroupResult& first = dispatch.failures.begin()->second;
   findings_ = std::move(first.findings);
   std::vector<std::string> details;
@@ -310,7 +330,7 @@ std::string to_string(const SimFinding& f) {
       fmt::format("{} at +0x{:x} `{}`, workgroup ({}, {}, {}), wave {}, lane {}: {}", f.kind, f.offset, f.instruction,
                   f.workgroup[0], f.workgroup[1], f.workgroup[2], f.wave, f.lane, f.message);
   if (!f.origin.empty()) text += fmt::format(" [{}]", f.origin);
-  return text;
+  return f.warning ? "warning: " + text : text;
 }
 
 }  // namespace zyfa::sim

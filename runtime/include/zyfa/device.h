@@ -13,6 +13,7 @@
 
 #include "zyfa/error.h"
 #include "zyfa/export.h"
+#include "zyfa/sim_findings.h"
 #include "zyfa/sim_rules.h"
 #include "zyfa/sim_watch.h"
 
@@ -40,13 +41,14 @@ class ZYFA_API LoadedKernel {
 
 // One strict-mode finding or fault of the simulator.
 struct SimFinding {
-  std::string kind;          // "memory-fault", "uninitialised-register", "missing-wait", "wait-states", "lds-race", ...
+  std::string kind;          // a name of kSimFindingKinds
   std::uint64_t offset = 0;  // from the kernel's entry
   std::array<std::uint32_t, 3> workgroup{};
   std::uint32_t wave = 0, lane = 0;
   std::string instruction;  // disassembly
   std::string message;      // what happened and what was expected
   std::string origin;       // comment, stage and DSL source when the object carries a listing
+  bool warning = false;     // inadvisable, not known to be wrong: does not fail the launch
 };
 
 class ZYFA_API Device {
@@ -131,7 +133,7 @@ class ZYFA_API SimDevice : public Device {
   [[nodiscard]] virtual SimStatistics last_statistics() const = 0;
   // With SimCounts::kByInstruction: those that ran, in order of offset; else empty.
   [[nodiscard]] virtual std::vector<SimInstructionCount> last_instruction_counts() const = 0;
-  // Findings of the last launch (also as details of its error).
+  // Findings of the last launch (also as details of its error). After a launch that succeeded: its warnings.
   [[nodiscard]] virtual std::vector<SimFinding> last_findings() const = 0;
   // Of allocate(): buffers never lie side by side, so any access outside of one is a memory fault. Bytes that nobody
   // wrote read as 0xff, in buffers of 1 GiB and more as 0; strict mode does not track them.

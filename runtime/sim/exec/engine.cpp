@@ -383,11 +383,15 @@ GroupResult Engine::run(std::array<u32, 3> id) {
   if (!strict_) return result;
   std::vector<SimFinding> findings = strict_->take_findings();
   if (findings.empty()) return result;
+  const auto first = std::find_if(findings.begin(), findings.end(), [](const SimFinding& f) { return !f.warning; });
   // A fault after a finding is its consequence: the finding names the error.
-  result.failed = true;
-  result.code = ErrorCode::kStrictFinding;
-  result.message = fmt::format("strict mode: {} finding{}, the first: {}: {}", findings.size(),
-                               findings.size() == 1 ? "" : "s", findings.front().kind, findings.front().message);
+  if (first != findings.end()) {
+    const auto errors = std::count_if(first, findings.end(), [](const SimFinding& f) { return !f.warning; });
+    result.failed = true;
+    result.code = ErrorCode::kStrictFinding;
+    result.message = fmt::format("strict mode: {} finding{}, the first: {}: {}", errors, errors == 1 ? "" : "s",
+                                 first->kind, first->message);
+  }
   result.findings.insert(result.findings.begin(), std::make_move_iterator(findings.begin()),
                          std::make_move_iterator(findings.end()));
   return result;

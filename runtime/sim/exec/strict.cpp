@@ -26,6 +26,7 @@ Strict::Strict(const LaunchPlan& plan, const StrictTable& table, Group& group, c
 void Strict::start() {
   shadow_.reset(group_.lds_bytes);
   findings_.clear();
+  errors_ = 0;
   seen_.clear();
   log_.reset();
   const std::size_t initial = plan_.user_sgprs.size() + plan_.workgroup_id[0] + plan_.workgroup_id[1] +
@@ -54,15 +55,18 @@ std::string Strict::name(const RegisterUse& use, unsigned row) const {
   return use.accumulation ? fmt::format("a{}", row - plan_.program->registers.accum_offset) : fmt::format("v{}", row);
 }
 
-void Strict::report(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message) {
+void Strict::report(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message,
+                    bool warning) {
   const std::pair<const MicroOp*, const char*> key(&op, kind);
   if (full() || std::find(seen_.begin(), seen_.end(), key) != seen_.end()) return;
   seen_.push_back(key);
-  add_finding(wave, op, kind, lane, std::move(message));
+  add_finding(wave, op, kind, lane, std::move(message), warning);
 }
 
-void Strict::add_finding(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message) {
+void Strict::add_finding(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message,
+                         bool warning) {
   if (full()) return;
+  if (!warning) ++errors_;
   const auto index = static_cast<std::size_t>(&op - plan_.program->ops.data());
   SimFinding f;
   f.kind = kind;
@@ -72,6 +76,7 @@ void Strict::add_finding(const Wave& wave, const MicroOp& op, const char* kind, 
   f.lane = lane;
   f.instruction = plan_.program->text[index];
   f.message = std::move(message);
+  f.warning = warning;
   if (plan_.origins != nullptr && index < plan_.origins->size()) f.origin = (*plan_.origins)[index];
   findings_.push_back(std::move(f));
 }
@@ -160,6 +165,7 @@ void Strict::before(Wave& wave, const MicroOp& op) {
     report(wave, op, "uninitialised-register", 0, "reads M0, which was never written");
     ws.scalars[kM0].valid = true;
   }
+  if (s.memory_align > 1) check_memory(wave, op, s);
   if (s.state_rules || ws.cmpx_at != 0) check_exec(wave, op, s);
   if (s.cls == IssueClass::kSalu || (s.any_vector && ws.vskip_at != 0)) check_hardware_registers(wave, op, s);
 }
@@ -281,6 +287,7 @@ void Strict::settle(Wave& wave, const MicroOp& op, const StrictOp& s) {
   if (s.writes_exec && op.unit == Unit::kValu) ws.cmpx_at = ws.clock;
   if (s.hwreg_write >= 0) ws.setreg_at[static_cast<std::size_t>(s.hwreg_write)] = ws.clock;
   if (s.writes_vskip) ws.vskip_at = ws.clock;
+  if (s.cls == IssueClass::kMatrix && s.matrix == MatrixKind::kDgemm) ws.dgemm_at = ws.clock;
   const bool memory = s.cls == IssueClass::kLds || s.cls == IssueClass::kVmem || s.cls == IssueClass::kSmem;
   if (memory) {
     if (s.wide_store != 0) {
@@ -322,7 +329,7 @@ void Strict::settle(Wave& wave, const MicroOp& op, const StrictOp& s) {
         r.matrix_at = ws.clock;
         r.valu_at = 0;
         r.passes = s.passes;
-        r.sgemm = s.sgemm;
+        r.matrix = s.matrix;
         r.tuple_first = use.first;
         r.tuple_count = use.count;
       } else {
@@ -335,7 +342,7 @@ void Strict::settle(Wave& wave, const MicroOp& op, const StrictOp& s) {
     }
   }
   // The C operand must stay for passes - 1 wait states (XDL only); D = C is covered by the rules for D.
-  if (s.cls == IssueClass::kMatrix && !s.sgemm) {
+  if (s.cls == IssueClass::kMatrix && s.matrix == MatrixKind::kXdl) {
     for (unsigned i = 0; i < s.read_count; ++i) {
       const RegisterUse& use = s.reads[i];
       if (use.role != Role::kMatrixC || !use.vector) continue;

@@ -2,7 +2,7 @@
 //
 // Checked: registers with a memory result that was not waited for, wait states of gfx950-isa.md section 4 counted by
 // issue order, registers and LDS bytes that were never written, LDS accesses of two waves without a barrier between,
-// LDS bounds and alignment, EXEC where all lanes are needed, barriers that some waves never reach.
+// LDS bounds, alignment, EXEC where all lanes are needed, barriers that some waves never reach.
 // Whenever a result lands (in_flight.h), it counts as there only once its wave has waited for it.
 // A value that was never written may be copied; it is reported where arithmetic, an address, a branch or a store uses
 // it.
@@ -31,7 +31,7 @@ struct RowState {
   std::uint32_t pending = 0;  // 1 + index of the load in flight
   std::uint16_t tuple_first = 0;
   std::uint8_t tuple_count = 0, passes = 0, c_passes = 0;
-  bool sgemm = false;
+  MatrixKind matrix = MatrixKind::kXdl;
   IssueClass writer = IssueClass::kOther;
   bool half_select = false;
   const OpRow* dot = nullptr;
@@ -67,7 +67,7 @@ class Strict final : public FlightObserver {
   // All waves that still run have arrived.
   void barrier();
 
-  [[nodiscard]] bool full() const { return !findings_.empty() && findings_.size() >= plan_.max_findings; }
+  [[nodiscard]] bool full() const { return errors_ != 0 && errors_ >= plan_.max_findings; }
   [[nodiscard]] std::vector<SimFinding> take_findings() { return std::move(findings_); }
 
  private:
@@ -75,13 +75,15 @@ class Strict final : public FlightObserver {
     std::vector<RowState> rows;
     std::array<ScalarState, kScalars> scalars;
     std::uint64_t clock = 0;
-    std::uint64_t m0_at = 0, cmpx_at = 0, vskip_at = 0;
+    std::uint64_t m0_at = 0, cmpx_at = 0, vskip_at = 0, dgemm_at = 0;
     std::array<std::uint64_t, 64> setreg_at{};  // by hardware register
     bool scc_valid = false;
   };
 
-  void report(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message);
-  void add_finding(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message);
+  void report(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message,
+              bool warning = false);
+  void add_finding(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message,
+                   bool warning = false);
   // Reports when fewer than `need` wait states lie between the producer and now; `what` makes the text only then.
   template <typename What>
   void require(const Wave& wave, const MicroOp& op, unsigned need, std::uint64_t producer_at, What&& what) {
@@ -90,6 +92,8 @@ class Strict final : public FlightObserver {
   }
   void report_wait_states(const Wave& wave, const MicroOp& op, unsigned need, std::uint64_t have,
                           const std::string& what);
+  void check_unequal_passes(const Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use,
+                            const RowState& r, unsigned row);
 
   void check_read(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, std::uint64_t lanes);
   void check_row(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use, unsigned row,
@@ -97,6 +101,9 @@ class Strict final : public FlightObserver {
   void check_scalar(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use);
   void check_write(Wave& wave, const MicroOp& op, const StrictOp& s, const RegisterUse& use);
   void check_exec(Wave& wave, const MicroOp& op, const StrictOp& s);
+  // strict_memory.cpp
+  void check_memory(Wave& wave, const MicroOp& op, const StrictOp& s);
+  void check_dma_base(const Wave& wave, const MicroOp& op, const LdsDma& dma);
   // strict_lds_rules.cpp
   void check_lds(Wave& wave, const MicroOp& op, const StrictOp& s, Pending& p);
   LdsVerdict enter(std::uint32_t wave, const StrictOp& s, std::uint32_t address);
@@ -132,6 +139,7 @@ class Strict final : public FlightObserver {
   std::vector<WaveState> waves_;
   std::vector<std::unique_ptr<Pending>> pool_;  // by entry of the flight
   std::vector<SimFinding> findings_;
+  std::size_t errors_ = 0;                                    // findings that are no warnings
   std::vector<std::pair<const MicroOp*, const char*>> seen_;  // one finding of a kind per instruction
 };
 

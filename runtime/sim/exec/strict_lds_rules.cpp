@@ -131,6 +131,7 @@ void Strict::own_reads_in_flight(Wave& wave, const MicroOp& op, const LdsDma& dm
 void Strict::check_dma(Wave& wave, const MicroOp& op) {
   DmaQueue& q = group_.dma[wave.id];
   const LdsDma& d = q.at(q.count - 1);
+  check_dma_base(wave, op, d);
   own_reads_in_flight(wave, op, d);
   bool conflict = false;
   for (unsigned l = 0; l < kLanes; ++l) {

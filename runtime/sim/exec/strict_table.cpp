@@ -122,23 +122,48 @@ void hardware_registers(StrictOp& s, const MicroOp& op) {
   s.writes_vskip = id == kMode && first <= kVskipBit && kVskipBit <= last;
 }
 
+// 4.4: direct-to-LDS loads, s_sendmsg, s_movrel and LDS accesses at an address by thread number.
+bool needs_m0_early(const MicroOp& op) {
+  const std::string_view name = op.row->mnemonic;
+  return (op.lds && (op.flags & kReadsM0)) || name.starts_with("s_sendmsg") || name.starts_with("s_movrel") ||
+         (op.unit == Unit::kLds && name.find("addtid") != std::string_view::npos);
+}
+
+bool is_f64_fma(std::string_view name) { return name.starts_with("v_fma_f64") || name.starts_with("v_fmac_f64"); }
+
+// 3.2: bytes and shorts by their size, dwords and wider by 4, atomics by what they update. Scratch has no such rule,
+// and typed accesses depend on their descriptor.
+u8 memory_align(const MicroOp& op) {
+  const std::string_view name = op.row->mnemonic;
+  const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (op.unit == Unit::kSmem) return has("load") ? 4 : 0;
+  if (op.unit != Unit::kVmem || (op.flags & kScratch) || has("format")) return 0;
+  if (!(op.flags & (kLoad | kStore | kAtomic)) && !op.lds) return 0;
+  if (op.flags & kAtomic) return has("_x2") || has("_f64") ? 8 : 4;
+  return has("byte") ? 1 : has("short") ? 2 : 4;
+}
+
 StrictOp describe(const MicroOp& op) {
   StrictOp s;
   s.cls = classify(op);
   s.all_lanes = op.flags & kIgnoresExec;
   s.copies = op.flags & kCopies;
   s.keeps_part = op.flags & kPartialWrite;
-  const bool stochastic = std::string_view(op.row->mnemonic).starts_with("v_cvt_sr_");
+  const std::string_view name = op.row->mnemonic;
+  const bool stochastic = name.starts_with("v_cvt_") && name.find("_sr_") != std::string_view::npos;
   const u8 high = s.keeps_part ? 0xc : 0x8;
   s.half_select = stochastic || ((op.flags & kOpSel) && (op.op_sel & high)) || (op.sdwa && op.dst_sel != Sel::kDword);
+  s.keeps_part |= op.sdwa && op.dst_unused == Unused::kPreserve;
   s.reads_scc = op.flags & kReadsScc;
   s.writes_scc = op.flags & kWritesScc;
   s.writes_exec = op.flags & kWritesExec;
-  s.reads_m0_for_dma = op.lds && (op.flags & kReadsM0);
+  s.needs_m0_early = needs_m0_early(op);
   s.reads_vccz = is_valu(s.cls) && reads_special(op, SpecialSource::kVccz);
   s.reads_execz = is_valu(s.cls) && reads_special(op, SpecialSource::kExecz);
   s.any_vector = is_vector(s.cls);
-  s.state_rules = s.cls == IssueClass::kMatrix || s.reads_m0_for_dma || (op.flags & kAllLanesNeeded) || s.reads_vccz;
+  s.is_f64_fma = is_valu(s.cls) && is_f64_fma(name);
+  s.state_rules =
+      s.cls == IssueClass::kMatrix || s.needs_m0_early || (op.flags & kAllLanesNeeded) || s.reads_vccz || s.is_f64_fma;
   hardware_registers(s, op);
 
   for (unsigned i = 0; i < op.sources; ++i) {
@@ -176,9 +201,12 @@ StrictOp describe(const MicroOp& op) {
   }
   if (op.unit == Unit::kMfma) {
     s.passes = static_cast<u8>(op.arg >> 16);
-    s.sgemm = op.flags & kSgemm;
+    s.matrix = name.starts_with("v_mfma_f64") ? MatrixKind::kDgemm
+               : op.flags & kSgemm            ? MatrixKind::kSgemm
+                                              : MatrixKind::kXdl;
   }
   if (op.unit == Unit::kLds) lds_access(s, op);
+  s.memory_align = memory_align(op);
   if (op.unit == Unit::kVmem && (op.flags & kStore) && !(op.flags & kAtomic)) {
     const Operand& data = op.src[data_source(op)];
     // A buffer store with an SGPR offset is safe (gfx950-isa.md 4.4).

@@ -47,6 +47,8 @@ enum class IssueClass : std::uint8_t {
   kBranch,
 };
 
+enum class MatrixKind : std::uint8_t { kXdl, kSgemm, kDgemm };  // by inputs: f32 SGEMM, f64 DGEMM, all others XDL
+
 struct StrictOp {
   IssueClass cls = IssueClass::kOther;
   std::array<RegisterUse, 8> reads;
@@ -56,15 +58,18 @@ struct StrictOp {
   bool keeps_part = false;   // the rest of the destination is read and kept
   bool all_lanes = false;    // reads and writes every lane whatever EXEC says
   bool copies = false;
-  bool reads_scc = false, writes_scc = false, reads_m0_for_dma = false, writes_exec = false;
+  bool reads_scc = false, writes_scc = false, writes_exec = false;
+  bool needs_m0_early = false;                    // M0 written by SALU needs a wait state
   bool reads_vccz = false, reads_execz = false;   // as operands
   bool any_vector = false;                        // VALU, MFMA, LDS or VMEM: what MODE.vskip skips
   bool state_rules = false;                       // has rules about EXEC, M0 or vccz of its own
   std::int8_t hwreg_read = -1, hwreg_write = -1;  // of s_getreg and s_setreg
   bool writes_vskip = false;
+  bool is_f64_fma = false;
   std::uint8_t passes = 0;  // of an MFMA
-  bool sgemm = false;
-  std::uint8_t wide_store = 0;  // dwords of a store whose data must not be overwritten at once, else 0
+  MatrixKind matrix = MatrixKind::kXdl;
+  std::uint8_t memory_align = 0;  // bytes that the address of a global, flat, buffer or scalar access must divide by
+  std::uint8_t wide_store = 0;    // dwords of a store whose data must not be overwritten at once, else 0
   // LDS accesses: chunks of `lds_bytes` at address + chunk offset.
   std::uint8_t lds_chunks = 0;
   std::uint8_t lds_bytes = 0, lds_align = 0;
