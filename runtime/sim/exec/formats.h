@@ -97,5 +97,58 @@ ZYFA_SIM_INLINE u32 to_f16_rtz(u32 x) {
   return r | ((x >> 16) & 0x8000);
 }
 
+// How a magnitude is rounded once its sign is known.
+enum class Toward : u32 { kNearestEven, kAway, kZero };
+ZYFA_SIM_INLINE Toward toward(u32 fp_round, bool negative) {
+  if (fp_round == 0) return Toward::kNearestEven;
+  return fp_round != 3 && (fp_round == 1) != negative ? Toward::kAway : Toward::kZero;
+}
+// Magnitude bits of a finite double to the code exponent_field << mantissa | fraction of a narrower format, without
+// looking at overflow. Integer arithmetic only: the host's rounding mode does not matter.
+ZYFA_SIM_INLINE u64 round_double(u64 magnitude, int mantissa, int min_exp, Toward to) {
+  if (magnitude == 0) return 0;
+  const int e = static_cast<int>(magnitude >> 52) - 1023;
+  const u64 f = (magnitude & ((1ull << 52) - 1)) | (1ull << 52);
+  const int cut = 52 - mantissa + (e < min_exp ? min_exp - e : 0), shift = cut < 63 ? cut : 63;
+  const u64 kept = f >> shift, rest = f & ((1ull << shift) - 1), half = 1ull << (shift - 1);
+  const bool up = to == Toward::kNearestEven ? rest > half || (rest == half && (kept & 1)) : to == Toward::kAway && rest;
+  return kept + u64{up} + (e >= min_exp ? static_cast<u64>(e - min_exp) << mantissa : 0);
+}
+// f16 by MODE: FP_ROUND bits 3:2, FP16_OVFL, output denormals.
+struct HalfMode {
+  u32 round;
+  bool saturate;
+  u32 in, out;
+};
+ZYFA_SIM_INLINE HalfMode half_mode(const Wave& w) {
+  return {(w.mode >> 2) & 3, w.fp16_ovfl(), w.f16_in, w.f16_out};
+}
+ZYFA_SIM_INLINE u32 flush_h(u32 x, u32 mask) { return (x & 0x7c00) ? x : x & mask; }
+// x is a number or an infinity. An infinity stays one under FP16_OVFL, only overflow becomes the largest number.
+ZYFA_SIM_INLINE u32 half_of(double x, const HalfMode& m) {
+  const u64 b = bits<u64>(x);
+  const u32 sign = static_cast<u32>(b >> 48) & 0x8000;
+  const u64 magnitude = b & 0x7fffffffffffffffull;
+  if (magnitude == 0x7ff0000000000000ull) return sign | 0x7c00;
+  const Toward to = toward(m.round, sign != 0);
+  const u64 code = round_double(magnitude, 10, -14, to);
+  const u32 over = m.saturate || to == Toward::kZero ? 0x7bff : 0x7c00;
+  return flush_h(sign | (code > 0x7bff ? over : static_cast<u32>(code)), m.out);
+}
+ZYFA_SIM_INLINE bool is_nan_half(u32 h) { return (h & 0x7fff) > 0x7c00; }
+ZYFA_SIM_INLINE u32 quiet_half(u32 h) { return (h & 0xffff) | 0x200; }
+ZYFA_SIM_INLINE u32 half_of_f32(u32 x, const HalfMode& m) {
+  if ((x & 0x7fffffffu) > 0x7f800000u) return ((x >> 16) & 0x8000) | 0x7e00 | ((x >> 13) & 0x3ff);
+  return half_of(static_cast<double>(f32(x)), m);
+}
+// Number nearest to a + b, or the neighbour with an odd last bit when the sum is not exact: rounding it again to a much
+// narrower format is right in every direction.
+ZYFA_SIM_INLINE double sum_to_odd(double a, double b) {
+  const double s = a + b, part = s - a, error = (a - (s - part)) + (b - part);
+  const u64 r = bits<u64>(s);
+  if (error == 0 || error != error || (r & 1)) return s;
+  return bits<double>((error > 0) == (s > 0) ? r + 1 : r - 1);
+}
+
 }  // namespace
 }  // namespace zyfa::sim::ZYFA_SIM_ISA

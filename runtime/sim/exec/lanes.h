@@ -96,7 +96,8 @@ __attribute__((noinline)) const u32* fetch_general(const Wave& w, const MicroOp&
   u32 sign = 0x80000000u;
   if (o.type == 'h' || o.type == 'b') sign = 0x8000u;
   if ((o.type == 'd' || o.type == 'l') && dword == 0) sign = 0;
-  if (o.type == 'q' || o.type == 'p') sign = 0;  // packed forms use neg_lo/neg_hi in the handler
+  // Packed forms use neg_lo/neg_hi, mixed ones look at the format first: both in the handler.
+  if (o.type == 'q' || o.type == 'p' || o.type == 'x') sign = 0;
   const u32 keep = o.abs ? ~sign : ~0u, flip = o.neg ? sign : 0u;
   if (o.abs || o.neg) {
     for (unsigned l = 0; l < kLanes; ++l) t.lane[l] = (t.lane[l] & keep) ^ flip;
@@ -135,47 +136,90 @@ ZYFA_SIM_INLINE void blend(u32* row, const u32* from, u64 mask) {
 #endif
 }
 
-// [0, 1] on f16 bit patterns: negative numbers become 0, numbers above 1.0 become 1.0.
-ZYFA_SIM_INLINE void clamp_half(const Wave& w, u32* p) {
+// omod and clamp of an f16 result, on its bits. Output modifiers are ignored in IEEE mode and while output denormals
+// are kept; where they apply, denormals and -0 become +0 (CDNA4 ISA guide 6.2.2).
+struct HalfModifiers {
+  i32 scale;  // added to the exponent; 0: no output modifier
+  bool clamp, dx10, saturate;
+};
+ZYFA_SIM_INLINE i32 omod_exponent(const MicroOp& op) { return op.omod == 3 ? -1 : op.omod; }
+ZYFA_SIM_INLINE HalfModifiers half_modifiers(const Wave& w, const MicroOp& op) {
+  return {w.ieee() || w.f16_out == 0xffff ? 0 : omod_exponent(op), op.clamp, w.dx10_clamp(), w.fp16_ovfl()};
+}
+ZYFA_SIM_INLINE u32 modify_half(u32 h, const HalfModifiers& m) {
+  i32 e = static_cast<i32>((h >> 10) & 31);
+  if (m.scale != 0 && e != 31) {
+    const u32 sign = h & 0x8000;
+    e = e == 0 ? 0 : e + m.scale;
+    h = e <= 0 ? 0 : e >= 31 ? sign | (m.saturate ? 0x7bffu : 0x7c00u) : sign | static_cast<u32>(e << 10) | (h & 0x3ff);
+  }
+  if (!m.clamp) return h;
+  if ((h & 0x7fff) > 0x7c00) return m.dx10 ? 0 : h;
+  return h & 0x8000 ? 0 : h > 0x3c00 ? 0x3c00 : h;
+}
+// Where a 16-bit result goes: op_sel bit 3 writes the upper half and keeps the lower one; otherwise the lower half is
+// written and the upper one becomes 0, or is kept by the instructions that say so (kPartialWrite).
+struct HalfPlace {
+  bool high, keeps;
+};
+ZYFA_SIM_INLINE HalfPlace half_place(const MicroOp& op) {
+  return {(op.op_sel & 8) != 0, (op.flags & kPartialWrite) != 0};
+}
+ZYFA_SIM_INLINE u32 place_half(const HalfPlace& p, u32 r, u32 old) {
+  return p.high ? (old & 0xffff) | (r << 16) : p.keeps ? (old & 0xffff0000u) | (r & 0xffff) : r & 0xffff;
+}
+
+// omod and clamp of f32 results; the same rules.
+ZYFA_SIM_INLINE void modify_floats(const Wave& w, const MicroOp& op, u32* p) {
+  const bool scales = op.omod && !w.ieee() && w.f32_out != ~0u;
+  const float factor = op.omod == 1 ? 2.0f : op.omod == 2 ? 4.0f : 0.5f;
   for (unsigned l = 0; l < kLanes; ++l) {
-    const u32 m = p[l] & 0x7fff, upper = p[l] & 0xffff0000u;
-    u32 r = p[l] & 0xffff;
-    if (m > 0x7c00) {
-      if (w.dx10_clamp()) r = 0;
-    } else if (p[l] & 0x8000) {
-      r = 0;
-    } else if (m > 0x3c00) {
-      r = 0x3c00;
+    float x = f32(p[l]);
+    if (scales) {
+      const u32 r = flush32(raw(x * factor), 0x80000000u);
+      x = f32(r == 0x80000000u ? 0 : r);
     }
-    p[l] = upper | r;
+    if (op.clamp) x = x != x ? (w.dx10_clamp() ? 0.0f : x) : !(x > 0.0f) ? 0.0f : x > 1.0f ? 1.0f : x;
+    p[l] = raw(x);
+  }
+}
+ZYFA_SIM_INLINE void modify_doubles(const Wave& w, const MicroOp& op, u32* lo, u32* hi) {
+  const bool scales = op.omod && !w.ieee() && w.f64_out != ~0ull;
+  const double factor = op.omod == 1 ? 2.0 : op.omod == 2 ? 4.0 : 0.5;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    double x = bits<double>(lo[l] | (static_cast<u64>(hi[l]) << 32));
+    if (scales) {
+      const u64 r = flush64(bits<u64>(x * factor), 0x8000000000000000ull);
+      x = bits<double>(r == 0x8000000000000000ull ? 0 : r);
+    }
+    if (op.clamp) x = x != x ? (w.dx10_clamp() ? 0.0 : x) : !(x > 0.0) ? 0.0 : x > 1.0 ? 1.0 : x;
+    const u64 r = bits<u64>(x);
+    lo[l] = static_cast<u32>(r);
+    hi[l] = static_cast<u32>(r >> 32);
   }
 }
 
-// Clamp, omod, SDWA destination selection and DPP write masks.
+// Active lanes that a DPP instruction writes: those of row_mask and bank_mask whose source is an active lane, or all of
+// them under bound_ctrl.
+__attribute__((noinline)) u64 dpp_lanes(const Wave& w, const MicroOp& op) {
+  const u64 exec = w.exec();
+  u64 mask = exec & op.dpp->write_mask;
+  if (op.dpp->bound_zero) return mask;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const unsigned from = op.dpp->source[l];
+    if (from == 0xff || !((exec >> from) & 1)) mask &= ~(1ull << l);
+  }
+  return mask;
+}
+
+// Clamp and omod of f32, SDWA destination selection and DPP write masks. Handlers of f16 and f64 results have applied
+// their clamp and omod (modify_half, close_double).
 __attribute__((noinline)) void close_general(Wave& w, const MicroOp& op, u32* p, unsigned dword) {
   u32* row = w.v[op.dst.index + dword].lane;
   const char type = op.dst.type;
   u64 mask = w.exec();
-  if (type == 'f' || type == 'p') {
-    const float factor = op.omod == 1 ? 2.0f : op.omod == 2 ? 4.0f : op.omod == 3 ? 0.5f : 1.0f;
-    for (unsigned l = 0; l < kLanes; ++l) {
-      float x = f32(p[l]);
-      if (op.omod) x = x * factor;
-      if (op.clamp) x = x != x ? (w.dx10_clamp() ? 0.0f : x) : x < 0.0f ? 0.0f : x > 1.0f ? 1.0f : x;
-      p[l] = raw(x);
-    }
-  }
-  if (op.clamp && type == 'h') clamp_half(w, p);
-  if (op.dpp) {
-    mask &= op.dpp->write_mask;
-    if (!op.dpp->bound_zero) {
-      const u64 exec = w.exec();
-      for (unsigned l = 0; l < kLanes; ++l) {
-        const unsigned from = op.dpp->source[l];
-        if (from == 0xff || !((exec >> from) & 1)) mask &= ~(1ull << l);
-      }
-    }
-  }
+  if ((type == 'f' || type == 'p') && (op.omod || op.clamp)) modify_floats(w, op, p);
+  if (op.dpp) mask = dpp_lanes(w, op);
   if (op.sdwa && op.dst_sel != Sel::kDword) {
     const unsigned sel = static_cast<unsigned>(op.dst_sel);
     const bool word = op.dst_sel == Sel::kWord0 || op.dst_sel == Sel::kWord1;
@@ -201,6 +245,13 @@ ZYFA_SIM_INLINE void close(Wave& w, const MicroOp& op, const Out& out, unsigned 
   } else {
     blend(w.v[op.dst.index + dword].lane, out.p, w.exec());
   }
+}
+
+// Result of two dwords that is an f64.
+ZYFA_SIM_INLINE void close_double(Wave& w, const MicroOp& op, u32* lo, u32* hi) {
+  if (op.omod || op.clamp) modify_doubles(w, op, lo, hi);
+  close(w, op, Out{lo, false}, 0);
+  close(w, op, Out{hi, false}, 1);
 }
 
 // Bit l set when t[l] is not 0.

@@ -91,6 +91,10 @@ enum RowFlag : std::uint32_t {
   kWideAddend = 1u << 29,  // v_mad_u64_u32: the high dword of the addend reaches the high result alone
 };
 
+// The field of MODE.FP_ROUND under which the engine runs a handler: bits 1:0, bits 3:2, or none because the instruction
+// rounds to nearest or its handler rounds by itself.
+enum class Rounds : std::uint8_t { kNearest, kSingle, kDouble };
+
 struct Wave;
 struct MicroOp;
 using Handler = void (*)(Wave&, const MicroOp&);
@@ -98,7 +102,7 @@ using Handler = void (*)(Wave&, const MicroOp&);
 // One instruction the simulator knows. Signature: destination codes, '=', source codes.
 //   i int32, f f32, h f16, b bf16, d f64, l int64, p two f32, q two f16, m lane mask (SGPR pair), s scalar int32,
 //   S scalar int64, t register tuple of any size, k immediate, a address (VGPRs or "off"), r buffer resource,
-//   n nothing is read: tuple that names a destination, g SGPR pair or "off" of a global address, o offset of a scalar
+//   x f32 or a half of f16 as op_sel_hi says, n nothing is read: tuple that names a destination, g SGPR pair or "off" of a global address, o offset of a scalar
 //   load, w hardware register
 struct OpRow {
   const char* mnemonic;
@@ -129,6 +133,7 @@ struct MicroOp {
   bool post = false;  // result needs clamp, omod, SDWA or DPP treatment
   bool clamp = false;
   std::uint8_t omod = 0;  // 1: x2, 2: x4, 3: /2
+  Rounds rounds = Rounds::kNearest;
   std::uint8_t op_sel = 0, op_sel_hi = 0, neg_lo = 0, neg_hi = 0;
   std::uint8_t cbsz = 0, abid = 0, blgp = 0, bitop3 = 0;
   Sel dst_sel = Sel::kDword;

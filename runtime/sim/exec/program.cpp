@@ -178,7 +178,8 @@ std::vector<VectorTables> runnable_vector_tables() {
   VectorTables {                                                                                         \
     #isa, {                                                                                              \
       isa::float_rows(), isa::half_rows(), isa::double_rows(), isa::integer_rows(), isa::convert_rows(), \
-          isa::compare_rows(), isa::cross_rows(), isa::matrix_rows()                                     \
+          isa::compare_rows(), isa::cross_rows(), isa::int16_rows(), isa::misc_rows(), isa::scale_rows(),    \
+          isa::matrix_rows()                                     \
     }                                                                                                    \
   }
   std::vector<VectorTables> runnable;

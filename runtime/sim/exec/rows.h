@@ -15,6 +15,9 @@
   RowTable convert_rows();          \
   RowTable compare_rows();          \
   RowTable cross_rows();            \
+  RowTable int16_rows();            \
+  RowTable misc_rows();             \
+  RowTable scale_rows();            \
   RowTable matrix_rows();           \
   }
 
@@ -33,7 +36,7 @@ RowTable vector_memory_rows();
 // The vector tables for one host instruction set. Row i of a table is the same instruction in all of them.
 struct VectorTables {
   const char* name;  // "avx512", "avx2" or "baseline"
-  std::array<RowTable, 8> tables;
+  std::array<RowTable, 11> tables;
 };
 // Those this host runs, widest first; results are the same bits.
 std::vector<VectorTables> runnable_vector_tables();

@@ -138,8 +138,10 @@ void compare_class(Wave& w, const MicroOp& op) {
   finish(w, op, pack_mask(tm.lane));
 }
 
+// The clamp bit asks for exceptions, which are not simulated (guide 6.5).
 #define ROW(name, sig, fn, flags) \
-  {"v_cmp_" name, sig, fn, Unit::kValu, flags, 0}, {"v_cmpx_" name, sig, fn, Unit::kValu, (flags) | kWritesExec, 0}
+  {"v_cmp_" name, sig, fn, Unit::kValu, (flags) | kIntClamp, 0},                 \
+      {"v_cmpx_" name, sig, fn, Unit::kValu, (flags) | kIntClamp | kWritesExec, 0}
 #define FLOATS(rel, R)                                                         \
   ROW(rel "_f32", "m=ff", (&compare_32<Relation::R, float>), kFloatMods),      \
       ROW(rel "_f64", "m=dd", (&compare_64<Relation::R, double>), kFloatMods), \

@@ -20,7 +20,17 @@ struct Wide {
   ZYFA_SIM_INLINE double at(unsigned l) const { return f64(flush64(lo[l] | (static_cast<u64>(hi[l]) << 32), mask)); }
 };
 
-template <int N, bool Tied, auto F>
+ZYFA_SIM_INLINE u64 quiet64(u64 x) { return x | 0x8000000000000ull; }
+ZYFA_SIM_INLINE bool nan64(double x) { return x != x; }
+// A NaN result is the first NaN source made quiet, else the positive default NaN (lanes.h, fix_nan).
+ZYFA_SIM_INLINE u64 finish64(double r, double a, double b, double c) {
+  if (!nan64(r)) return bits<u64>(r);
+  return nan64(a) ? quiet64(bits<u64>(a)) : nan64(b) ? quiet64(bits<u64>(b)) : nan64(c) ? quiet64(bits<u64>(c))
+                                                                                  : 0x7ff8000000000000ull;
+}
+
+// Chooses: F gives a source as it is, or a NaN it has made quiet itself; it is told MODE.IEEE.
+template <int N, bool Tied, auto F, bool Chooses = false>
 void wide_op(Wave& w, const MicroOp& op) {
   Temp t[6], to[2];
   Wide s[3];
@@ -28,19 +38,28 @@ void wide_op(Wave& w, const MicroOp& op) {
   if (Tied) s[N] = {w.v[op.dst.index].lane, w.v[op.dst.index + 1].lane, w.f64_in};
   for (unsigned i = N + Tied; i < 3; ++i) s[i] = s[0];
   for (unsigned l = 0; l < kLanes; ++l) {
-    const u64 r = flush64(raw64(F(s[0].at(l), s[1].at(l), s[2].at(l))), w.f64_out);
+    const double a = s[0].at(l), b = s[1].at(l), c = s[2].at(l);
+    u64 r;
+    if constexpr (Chooses) {
+      r = F(bits<u64>(a), bits<u64>(b), w.ieee());
+    } else {
+      r = flush64(finish64(F(a, b, c), a, b, c), w.f64_out);
+    }
     to[0].lane[l] = static_cast<u32>(r);
     to[1].lane[l] = static_cast<u32>(r >> 32);
   }
-  close(w, op, Out{to[0].lane, false}, 0);
-  close(w, op, Out{to[1].lane, false}, 1);
+  close_double(w, op, to[0].lane, to[1].lane);
 }
 // f64 source, 32-bit result.
 template <auto F>
 void narrow(Wave& w, const MicroOp& op) {
   Temp t[2], to;
   const Wide s{fetch(w, op, 0, t[0]), fetch(w, op, 0, t[1], 1), w.f64_in};
-  for (unsigned l = 0; l < kLanes; ++l) to.lane[l] = F(s.at(l));
+  const u32 out = op.dst.type == 'f' ? w.f32_out : ~0u;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const u32 r = F(s.at(l));
+    to.lane[l] = out == ~0u ? r : flush32(r, out);
+  }
   close(w, op, Out{to.lane, false});
 }
 // 32-bit source, f64 result.
@@ -48,13 +67,13 @@ template <auto F>
 void widen(Wave& w, const MicroOp& op) {
   Temp t, to[2];
   const u32* a = fetch(w, op, 0, t);
+  const u32 in = op.src[0].type == 'f' ? w.f32_in : ~0u;
   for (unsigned l = 0; l < kLanes; ++l) {
-    const u64 r = raw64(F(a[l]));
+    const u64 r = raw64(F(flush32(a[l], in)));
     to[0].lane[l] = static_cast<u32>(r);
     to[1].lane[l] = static_cast<u32>(r >> 32);
   }
-  close(w, op, Out{to[0].lane, false}, 0);
-  close(w, op, Out{to[1].lane, false}, 1);
+  close_double(w, op, to[0].lane, to[1].lane);
 }
 void ldexp_wide(Wave& w, const MicroOp& op) {
   Temp t[3], to[2];
@@ -66,15 +85,19 @@ void ldexp_wide(Wave& w, const MicroOp& op) {
     to[0].lane[l] = static_cast<u32>(r);
     to[1].lane[l] = static_cast<u32>(r >> 32);
   }
-  close(w, op, Out{to[0].lane, false}, 0);
-  close(w, op, Out{to[1].lane, false}, 1);
+  close_double(w, op, to[0].lane, to[1].lane);
 }
 
-ZYFA_SIM_INLINE double max_number(double a, double b) {
-  return a != a ? b : b != b ? a : a > b ? a : b > a ? b : std::signbit(a) ? b : a;
-}
-ZYFA_SIM_INLINE double min_number(double a, double b) {
-  return a != a ? b : b != b ? a : a < b ? a : b < a ? b : std::signbit(a) ? a : b;
+// A NaN operand is ignored, +0 > -0; IEEE = 1 answers a signalling NaN with its quiet form.
+template <bool Max>
+ZYFA_SIM_INLINE u64 extreme64(u64 a, u64 b, bool ieee) {
+  const double x = f64(a), y = f64(b);
+  if (ieee && nan64(x) && quiet64(a) != a) return quiet64(a);
+  if (ieee && nan64(y) && quiet64(b) != b) return quiet64(b);
+  if (nan64(x)) return b;
+  if (nan64(y)) return a;
+  if (x == y) return Max ? a & b : a | b;
+  return (Max ? x > y : x < y) ? a : b;
 }
 ZYFA_SIM_INLINE int exponent_of(double x) {
   int e = 0;
@@ -113,6 +136,8 @@ template <typename T>
 ZYFA_SIM_INLINE bool subnormal(T x) {
   return x != 0 && std::fabs(x) < std::ldexp(T(1), Limits<T>::kMinNormal);
 }
+ZYFA_SIM_INLINE int exponent_field(float x) { return static_cast<int>((raw(x) >> 23) & 0xff); }
+ZYFA_SIM_INLINE int exponent_field(double x) { return static_cast<int>((bits<u64>(x) >> 52) & 0x7ff); }
 // s0: the value to scale (either the denominator s1 or the numerator s2).
 template <typename T>
 ZYFA_SIM_INLINE T div_scale(T s0, T s1, T s2, bool& vcc) {
@@ -139,18 +164,19 @@ ZYFA_SIM_INLINE T div_scale(T s0, T s1, T s2, bool& vcc) {
   if (unbiased(s2) - Limits<T>::kMinNormal + 1 <= Limits<T>::kTiny) return up(s0);
   return s0;
 }
-// s0 quotient, s1 denominator, s2 numerator.
+// s0 quotient, s1 denominator, s2 numerator. Invalid divisions give the negative NaN; a quotient far below the smallest
+// number is 0 whatever s0 is (V_DIV_FIXUP_F32/F64).
 template <typename T>
 ZYFA_SIM_INLINE T div_fixup(T s0, T s1, T s2) {
   const bool negative = std::signbit(s1) != std::signbit(s2);
+  constexpr int kUnderflow = sizeof(T) == 4 ? -150 : -1075;
+  const T infinity = std::numeric_limits<T>::infinity();
   if (s2 != s2) return s2;
   if (s1 != s1) return s1;
-  if (s1 == 0 && s2 == 0) return std::numeric_limits<T>::quiet_NaN();
-  if (std::isinf(s1) && std::isinf(s2)) return std::numeric_limits<T>::quiet_NaN();
-  const T infinity = std::numeric_limits<T>::infinity();
+  if ((s1 == 0 && s2 == 0) || (std::isinf(s1) && std::isinf(s2))) return std::copysign(std::numeric_limits<T>::quiet_NaN(), T(-1));
   if (s1 == 0 || std::isinf(s2)) return negative ? -infinity : infinity;
   if (std::isinf(s1) || s2 == 0) return negative ? -T(0) : T(0);
-  if (s0 != s0) return negative ? -infinity : infinity;
+  if (exponent_field(s2) - exponent_field(s1) < kUnderflow) return negative ? -T(0) : T(0);
   return negative ? -std::fabs(s0) : std::fabs(s0);
 }
 
@@ -179,8 +205,7 @@ void div_scale_f64(Wave& w, const MicroOp& op) {
     to[1].lane[l] = static_cast<u32>(r >> 32);
     mask |= static_cast<u64>(vcc) << l;
   }
-  close(w, op, Out{to[0].lane, false}, 0);
-  close(w, op, Out{to[1].lane, false}, 1);
+  close_double(w, op, to[0].lane, to[1].lane);
   w.set_scalar64(op.dst2.index, mask & w.exec());
 }
 // fma, then 2^32 (2^64) in the lanes whose VCC bit is set.
@@ -207,15 +232,28 @@ void div_fmas_f64(Wave& w, const MicroOp& op) {
     to[0].lane[l] = static_cast<u32>(x);
     to[1].lane[l] = static_cast<u32>(x >> 32);
   }
-  close(w, op, Out{to[0].lane, false}, 0);
-  close(w, op, Out{to[1].lane, false}, 1);
+  close_double(w, op, to[0].lane, to[1].lane);
 }
 void div_fixup_f32(Wave& w, const MicroOp& op) {
   Temp t[3], to;
   const u32* s[3];
   for (unsigned i = 0; i < 3; ++i) s[i] = fetch(w, op, i, t[i]);
-  for (unsigned l = 0; l < kLanes; ++l) to.lane[l] = raw(div_fixup(f32(s[0][l]), f32(s[1][l]), f32(s[2][l])));
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const float r = div_fixup(f32(s[0][l]), f32(s[1][l]), f32(s[2][l]));
+    to.lane[l] = r != r ? quiet(raw(r)) : raw(r);
+  }
   close(w, op, Out{to.lane, false});
+}
+void div_fixup_f64(Wave& w, const MicroOp& op) {
+  Temp t[6], to[2];
+  Wide s[3];
+  for (unsigned i = 0; i < 3; ++i) s[i] = {fetch(w, op, i, t[2 * i]), fetch(w, op, i, t[2 * i + 1], 1), ~0ull};
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const u64 r = raw64(div_fixup(s[0].at(l), s[1].at(l), s[2].at(l)));
+    to[0].lane[l] = static_cast<u32>(r);
+    to[1].lane[l] = static_cast<u32>(r >> 32);
+  }
+  close_double(w, op, to[0].lane, to[1].lane);
 }
 
 ZYFA_SIM_INLINE u32 to_i32(double x) {
@@ -235,8 +273,8 @@ constexpr u32 kF = kFloatMods;
 constexpr OpRow kRows[] = {
     D2("v_add_f64", a + b),
     D2("v_mul_f64", a* b),
-    D2("v_max_f64", max_number(a, b)),
-    D2("v_min_f64", min_number(a, b)),
+    {"v_max_f64", "d=dd", (&wide_op<2, false, extreme64<true>, true>), Unit::kValu, kF, 0},
+    {"v_min_f64", "d=dd", (&wide_op<2, false, extreme64<false>, true>), Unit::kValu, kF, 0},
     {"v_fma_f64", "d=ddd", (&wide_op<3, false, ([](double a, double b, double c) { return std::fma(a, b, c); })>),
      Unit::kValu, kF, 0},
     {"v_fmac_f64", "d=dd", (&wide_op<2, true, ([](double a, double b, double c) { return std::fma(a, b, c); })>),
@@ -247,19 +285,19 @@ constexpr OpRow kRows[] = {
     D1("v_trunc_f64", Unit::kValu, std::trunc(a)),
     D1("v_ceil_f64", Unit::kValu, std::ceil(a)),
     D1("v_floor_f64", Unit::kValu, std::floor(a)),
-    D1("v_rndne_f64", Unit::kValu, std::nearbyint(a)),
+    D1("v_rndne_f64", Unit::kValu, __builtin_roundeven(a)),
     D1("v_fract_f64", Unit::kValu, fraction(a)),
     D1("v_frexp_mant_f64", Unit::kValu, mantissa_of(a)),
     {"v_ldexp_f64", "d=di", &ldexp_wide, Unit::kValu, kF, 0},
     {"v_frexp_exp_i32_f64", "i=d", &narrow<([](double a) { return static_cast<u32>(exponent_of(a)); })>, Unit::kValu,
-     kF, 0},
+     kF | kIntClamp, 0},
     {"v_cvt_f32_f64", "f=d", &narrow<([](double a) {
        const float r = static_cast<float>(a);
        return r != r ? quiet(raw(r)) : raw(r);
      })>,
      Unit::kValu, kF, 0},
-    {"v_cvt_i32_f64", "i=d", &narrow<to_i32>, Unit::kValu, kF, 0},
-    {"v_cvt_u32_f64", "i=d", &narrow<to_u32>, Unit::kValu, kF, 0},
+    {"v_cvt_i32_f64", "i=d", &narrow<to_i32>, Unit::kValu, kF | kIntClamp, 0},
+    {"v_cvt_u32_f64", "i=d", &narrow<to_u32>, Unit::kValu, kF | kIntClamp, 0},
     {"v_cvt_f64_f32", "d=f", &widen<([](u32 a) { return static_cast<double>(f32(a)); })>, Unit::kValu, kF, 0},
     {"v_cvt_f64_i32", "d=i", &widen<([](u32 a) { return static_cast<double>(static_cast<i32>(a)); })>, Unit::kValu, kF,
      0},
@@ -270,7 +308,7 @@ constexpr OpRow kRows[] = {
     {"v_div_fmas_f64", "d=ddd", &div_fmas_f64, Unit::kValu, kF | kReadsVcc, 0},
     {"v_div_fixup_f32", "f=fff", &div_fixup_f32, Unit::kValu, kF, 0},
     {"v_div_fixup_f64", "d=ddd",
-     (&wide_op<3, false, ([](double a, double b, double c) { return div_fixup(a, b, c); })>), Unit::kValu, kF, 0},
+     &div_fixup_f64, Unit::kValu, kF, 0},
 };
 
 }  // namespace

@@ -100,8 +100,10 @@ ZYFA_SIM_INLINE u32 three(u32 a, u32 b, u32 c, u32 ieee, u32 dx10) {
   if constexpr (K == Three::kMedian) {
     const u32 any_nan = u32{f32(a) != f32(a)} | u32{f32(b) != f32(b)} | u32{f32(c) != f32(c)};
     const u32 lowest = extreme<false>(extreme<false>(a, b, ieee), c, ieee);
-    const u32 lo = extreme<false>(a, b, 0), hi = extreme<true>(a, b, 0);
-    const u32 median = extreme<true>(lo, extreme<false>(hi, c, 0), 0);
+    // The operand that equals the largest is left out; the larger of the two others is the median.
+    const float top = f32(number_extreme<true>(number_extreme<true>(a, b), c));
+    const bool first = top == f32(a), second = top == f32(b);
+    const u32 median = number_extreme<true>(first ? b : a, first || second ? c : b);
     return any_nan ? lowest : median;
   }
   // IEEE-2019 maximum/minimum: NaN propagates; DX10_CLAMP turns it into 0.
@@ -212,17 +214,18 @@ ZYFA_SIM_INLINE float log2_f32(float a) {
   return a != a ? a : a == 0.0f ? -__builtin_inff() : a < 0.0f ? negative : a == __builtin_inff() ? a : r;
 }
 
-// Denormal inputs and results are flushed whatever MODE says.
-template <auto F>
+// Denormal inputs and results are flushed whatever MODE says; those of sine and cosine follow MODE.
+template <auto F, bool Mode = false>
 void trans_f32(Wave& w, const MicroOp& op) {
   Temp ta, to;
   const u32* a = fetch(w, op, 0, ta);
   const Out out = open(w, op, to);
+  const u32 in = Mode ? w.f32_in : 0x80000000u, om = Mode ? w.f32_out : 0x80000000u;
   u32* d = out.p;
   ZYFA_LANES {
-    const float x = f32(flush32(a[l], 0x80000000u));
+    const float x = f32(flush32(a[l], in));
     const float r = F(x);
-    d[l] = flush32(x != x ? quiet(raw(x)) : raw(r), 0x80000000u);
+    d[l] = flush32(x != x ? quiet(raw(x)) : raw(r), om);
   }
   close(w, op, out);
 }
@@ -232,14 +235,16 @@ ZYFA_SIM_INLINE float rsq(float x) {
   return x < 0.0f ? invalid() : static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x)));
 }
 ZYFA_SIM_INLINE float root(float x) { return x < 0.0f ? invalid() : __builtin_sqrtf(x); }
-// The argument counts revolutions.
+// The argument counts revolutions; -0 stays -0, whole negative numbers give +0 (V_SIN_F32 examples of the guide).
 ZYFA_SIM_INLINE float sine(float x) {
   if (!(std::fabs(x) < __builtin_inff())) return invalid();
-  return static_cast<float>(std::sin(std::fmod(static_cast<double>(x), 1.0) * 6.28318530717958647692));
+  const double y = static_cast<double>(x);
+  return x == 0.0f ? x : static_cast<float>(std::sin((y - std::floor(y)) * 6.28318530717958647692));
 }
 ZYFA_SIM_INLINE float cosine(float x) {
   if (!(std::fabs(x) < __builtin_inff())) return invalid();
-  return static_cast<float>(std::cos(std::fmod(static_cast<double>(x), 1.0) * 6.28318530717958647692));
+  const double y = static_cast<double>(x);
+  return static_cast<float>(std::cos((y - std::floor(y)) * 6.28318530717958647692));
 }
 ZYFA_SIM_INLINE float fraction(float x) {
   const float r = x - std::floor(x);
@@ -322,15 +327,15 @@ constexpr OpRow kRows[] = {
     {"v_rcp_iflag_f32", "f=f", &trans_f32<rcp>, Unit::kTrans, kF, 0},
     {"v_rsq_f32", "f=f", &trans_f32<rsq>, Unit::kTrans, kF, 0},
     {"v_sqrt_f32", "f=f", &trans_f32<root>, Unit::kTrans, kF, 0},
-    {"v_sin_f32", "f=f", &trans_f32<sine>, Unit::kTrans, kF, 0},
-    {"v_cos_f32", "f=f", &trans_f32<cosine>, Unit::kTrans, kF, 0},
+    {"v_sin_f32", "f=f", (&trans_f32<sine, true>), Unit::kTrans, kF, 0},
+    {"v_cos_f32", "f=f", (&trans_f32<cosine, true>), Unit::kTrans, kF, 0},
     {"v_fract_f32", "f=f", &f32_1<fraction>, Unit::kValu, kF, 0},
     {"v_trunc_f32", "f=f", &f32_1<[](float x) { return __builtin_truncf(x); }>, Unit::kValu, kF, 0},
     {"v_ceil_f32", "f=f", &f32_1<[](float x) { return __builtin_ceilf(x); }>, Unit::kValu, kF, 0},
     {"v_floor_f32", "f=f", &f32_1<[](float x) { return __builtin_floorf(x); }>, Unit::kValu, kF, 0},
-    {"v_rndne_f32", "f=f", &f32_1<[](float x) { return __builtin_rintf(x); }>, Unit::kValu, kF, 0},
+    {"v_rndne_f32", "f=f", &f32_1<[](float x) { return __builtin_roundevenf(x); }>, Unit::kValu, kF, 0},
     {"v_ldexp_f32", "f=fi", &ldexp_f32, Unit::kValu, kF, 0},
-    {"v_frexp_exp_i32_f32", "i=f", &frexp_exp_f32, Unit::kValu, kF, 0},
+    {"v_frexp_exp_i32_f32", "i=f", &frexp_exp_f32, Unit::kValu, kF | kIntClamp, 0},
     {"v_frexp_mant_f32", "f=f", &frexp_mant_f32, Unit::kValu, kF, 0},
 };
 

@@ -35,16 +35,24 @@ void int_3(Wave& w, const MicroOp& op) {
   ZYFA_LANES d[l] = F(a[l], b[l], c[l]);
   close(w, op, out);
 }
-// Sources a (32 bits) and d (accumulator).
-template <auto F>
-void int_acc(Wave& w, const MicroOp& op) {
-  Temp ta, tb, to;
-  const u32* a = fetch(w, op, 0, ta);
-  const u32* b = fetch(w, op, 1, tb);
-  const u32* c = w.v[op.dst.index].lane;
+// An exact result of 64 bits, which the clamp bit saturates and which wraps without it.
+template <int N, bool Signed, auto F>
+void int_exact(Wave& w, const MicroOp& op) {
+  Temp t[3], to;
+  const u32* s[3] = {};
+  for (unsigned i = 0; i < N; ++i) s[i] = fetch(w, op, i, t[i]);
+  for (unsigned i = N; i < 3; ++i) s[i] = s[0];
   const Out out = open(w, op, to);
   u32* d = out.p;
-  ZYFA_LANES d[l] = F(a[l], b[l], c[l]);
+  if (op.clamp) {
+    constexpr i64 kLow = Signed ? -2147483648ll : 0, kHigh = Signed ? 2147483647ll : 4294967295ll;
+    for (unsigned l = 0; l < kLanes; ++l) {
+      const i64 x = F(s[0][l], s[1][l], s[2][l]);
+      to.lane[l] = static_cast<u32>(x < kLow ? kLow : x > kHigh ? kHigh : x);
+    }
+    return close(w, op, Out{to.lane, false});
+  }
+  ZYFA_LANES d[l] = static_cast<u32>(F(s[0][l], s[1][l], s[2][l]));
   close(w, op, out);
 }
 // Clamping forms of 32-bit add and subtract.
@@ -80,7 +88,7 @@ void long_op(Wave& w, const MicroOp& op) {
 }
 
 ZYFA_SIM_INLINE void write_mask(Wave& w, const MicroOp& op, u64 mask) {
-  w.set_scalar64(op.dst2.index, mask & w.exec());
+  w.set_scalar64(op.dst2.index, mask & (op.dpp ? dpp_lanes(w, op) : w.exec()));
 }
 
 // v_add_co, v_sub_co, ...: carry or borrow out of 33-bit arithmetic, carry in from a lane mask.
@@ -99,7 +107,7 @@ void carry_op(Wave& w, const MicroOp& op) {
     const u64 c = In ? (in >> l) & 1 : 0;
     const u64 r = K == Carry::kAdd ? static_cast<u64>(x) + y + c : static_cast<u64>(x) - y - c;
     carry[l] = static_cast<u32>(r >> 32) & 1;
-    d[l] = static_cast<u32>(r);
+    d[l] = op.clamp && carry[l] ? (K == Carry::kAdd ? ~0u : 0u) : static_cast<u32>(r);
   }
   close(w, op, Out{d, direct});
   write_mask(w, op, pack_mask(carry));
@@ -118,10 +126,11 @@ void mad_wide(Wave& w, const MicroOp& op) {
     const u64 c = join(cl[l], ch[l]);
     const u64 product = Signed ? static_cast<u64>(static_cast<i64>(static_cast<i32>(a[l])) * static_cast<i32>(b[l]))
                                : static_cast<u64>(a[l]) * b[l];
-    const u64 r = product + c;
+    u64 r = product + c;
+    const bool carry = Signed ? (((product ^ r) & (c ^ r)) >> 63) : r < product;
+    if (op.clamp && carry) r = Signed ? (static_cast<i64>(c) < 0 ? 1ull << 63 : ~(1ull << 63)) : ~0ull;
     to[0].lane[l] = static_cast<u32>(r);
     to[1].lane[l] = static_cast<u32>(r >> 32);
-    const bool carry = Signed ? (((product ^ r) & (c ^ r)) >> 63) : r < product;
     mask |= static_cast<u64>(carry) << l;
   }
   close(w, op, Out{to[0].lane, false}, 0);
@@ -188,6 +197,8 @@ ZYFA_SIM_INLINE u32 perm(u32 s0, u32 s1, u32 sel) {
 ZYFA_SIM_INLINE i32 sx24(u32 x) { return static_cast<i32>(x << 8) >> 8; }
 ZYFA_SIM_INLINE u32 z24(u32 x) { return x & 0xffffffu; }
 ZYFA_SIM_INLINE i32 s32(u32 x) { return static_cast<i32>(x); }
+ZYFA_SIM_INLINE i64 u24(u32 x) { return z24(x); }
+ZYFA_SIM_INLINE i64 i24(u32 x) { return sx24(x); }
 ZYFA_SIM_INLINE u32 bfe_u(u32 a, u32 offset, u32 width) {
   offset &= 31;
   width &= 31;
@@ -205,56 +216,6 @@ ZYFA_SIM_INLINE u32 min_u(u32 a, u32 b) { return a < b ? a : b; }
 ZYFA_SIM_INLINE u32 max_u(u32 a, u32 b) { return a > b ? a : b; }
 ZYFA_SIM_INLINE u32 min_i(u32 a, u32 b) { return s32(a) < s32(b) ? a : b; }
 ZYFA_SIM_INLINE u32 max_i(u32 a, u32 b) { return s32(a) > s32(b) ? a : b; }
-ZYFA_SIM_INLINE u32 sad_u8(u32 a, u32 b, u32 c) {
-  u32 r = c;
-  for (unsigned j = 0; j < 32; j += 8) {
-    const i32 x = (a >> j) & 0xff, y = (b >> j) & 0xff;
-    r += static_cast<u32>(x > y ? x - y : y - x);
-  }
-  return r;
-}
-ZYFA_SIM_INLINE u32 pack16(u32 lo, u32 hi) { return (lo & 0xffff) | (hi << 16); }
-ZYFA_SIM_INLINE i32 h16(u32 x) { return static_cast<std::int16_t>(x); }
-
-// Packed 16-bit integers with op_sel / op_sel_hi.
-template <int N, auto F>
-void packed_16(Wave& w, const MicroOp& op) {
-  Temp t[3], to;
-  const u32* s[3] = {};
-  for (unsigned i = 0; i < N; ++i) s[i] = fetch(w, op, i, t[i]);
-  for (unsigned i = N; i < 3; ++i) s[i] = s[0];
-  u32 lo[3], hi[3];
-  for (unsigned i = 0; i < 3; ++i) {
-    lo[i] = ((op.op_sel >> i) & 1) * 16;
-    hi[i] = ((op.op_sel_hi >> i) & 1) * 16;
-  }
-  const Out out = open(w, op, to);
-  u32* d = out.p;
-  ZYFA_LANES {
-    const u32 a = s[0][l], b = s[1][l], c = s[2][l];
-    d[l] = pack16(F((a >> lo[0]) & 0xffff, (b >> lo[1]) & 0xffff, (c >> lo[2]) & 0xffff),
-                  F((a >> hi[0]) & 0xffff, (b >> hi[1]) & 0xffff, (c >> hi[2]) & 0xffff));
-  }
-  close(w, op, out);
-}
-// VOP3 16-bit forms: op_sel picks source halves, bit 3 the destination half (the other half is kept); without it the
-// upper half becomes 0 on this generation.
-template <int N, auto F>
-void half_int(Wave& w, const MicroOp& op) {
-  Temp t[3], to;
-  const u32* s[3] = {};
-  for (unsigned i = 0; i < N; ++i) s[i] = fetch(w, op, i, t[i]);
-  for (unsigned i = N; i < 3; ++i) s[i] = s[0];
-  const u32* old = w.v[op.dst.index].lane;
-  const bool high = (op.op_sel >> 3) & 1;
-  for (unsigned l = 0; l < kLanes; ++l) {
-    u32 x[3];
-    for (unsigned i = 0; i < 3; ++i) x[i] = (s[i][l] >> (((op.op_sel >> i) & 1) * 16)) & 0xffff;
-    const u32 r = F(x[0], x[1], x[2]) & 0xffff;
-    to.lane[l] = high ? pack16(old[l], r) : r;
-  }
-  close(w, op, Out{to.lane, false});
-}
 
 void mov_b64(Wave& w, const MicroOp& op) {
   for (unsigned k = 0; k < 2; ++k) {
@@ -289,7 +250,7 @@ void swap_b32(Wave& w, const MicroOp& op) {
     y[l] = t;
   }
 }
-// (a >> sh) of two sources, saturated to 8 bits and packed into the low half; the upper half is kept.
+// (a >> sh) of two sources, saturated to 8 bits and packed into a half of the destination; the other half is kept.
 template <i32 Lo, i32 Hi>
 void ashr_pk(Wave& w, const MicroOp& op) {
   Temp ta, tb, tc, to;
@@ -297,34 +258,22 @@ void ashr_pk(Wave& w, const MicroOp& op) {
   const u32* b = fetch(w, op, 1, tb);
   const u32* c = fetch(w, op, 2, tc);
   const u32* old = w.v[op.dst.index].lane;
+  const HalfPlace place = half_place(op);
   for (unsigned l = 0; l < kLanes; ++l) {
     const i32 x = s32(a[l]) >> (c[l] & 31), y = s32(b[l]) >> (c[l] & 31);
     const u32 p = static_cast<u32>(x < Lo ? Lo : x > Hi ? Hi : x) & 0xff;
     const u32 q = static_cast<u32>(y < Lo ? Lo : y > Hi ? Hi : y) & 0xff;
-    to.lane[l] = (old[l] & 0xffff0000u) | p | (q << 8);
+    to.lane[l] = place_half(place, p | (q << 8), old[l]);
   }
   close(w, op, Out{to.lane, false});
 }
-ZYFA_SIM_INLINE u32 dot4(u32 a, u32 b, u32 c, bool sign) {
-  for (unsigned j = 0; j < 32; j += 8) {
-    const i32 x = sign ? static_cast<std::int8_t>(a >> j) : static_cast<i32>((a >> j) & 0xff);
-    const i32 y = sign ? static_cast<std::int8_t>(b >> j) : static_cast<i32>((b >> j) & 0xff);
-    c += static_cast<u32>(x * y);
-  }
-  return c;
-}
-
 #define I1(name, sig, expr) {name, sig, &int_1<([](u32 a) -> u32 { return expr; })>, Unit::kValu, 0, 0}
 #define I2(name, expr) {name, "i=ii", &int_2<([](u32 a, u32 b) -> u32 { return expr; })>, Unit::kValu, 0, 0}
+// The clamp bit is accepted where a result cannot leave the range.
+#define M2(name, expr) {name, "i=ii", &int_2<([](u32 a, u32 b) -> u32 { return expr; })>, Unit::kValu, kIntClamp, 0}
+#define M3(name, expr) \
+  {name, "i=iii", &int_3<([](u32 a, u32 b, u32 c) -> u32 { return expr; })>, Unit::kValu, kIntClamp, 0}
 #define I3(name, expr) {name, "i=iii", &int_3<([](u32 a, u32 b, u32 c) -> u32 { return expr; })>, Unit::kValu, 0, 0}
-#define P2(name, expr) \
-  {name, "q=qq", &packed_16<2, ([](u32 a, u32 b, u32) -> u32 { return expr; })>, Unit::kValu, kPacked, 0}
-#define P3(name, expr) \
-  {name, "q=qqq", &packed_16<3, ([](u32 a, u32 b, u32 c) -> u32 { return expr; })>, Unit::kValu, kPacked, 0}
-#define H2(name, expr) \
-  {name, "i=ii", &half_int<2, ([](u32 a, u32 b, u32) -> u32 { return expr; })>, Unit::kValu, kOpSel, 0}
-#define H3(name, expr) \
-  {name, "i=iii", &half_int<3, ([](u32 a, u32 b, u32 c) -> u32 { return expr; })>, Unit::kValu, kOpSel, 0}
 #define L3(name, sig, A, B, C, expr)                                                                                 \
   {name,                                                                                                             \
    sig,                                                                                                              \
@@ -369,12 +318,12 @@ constexpr OpRow kRows[] = {
     {"v_subrev_u32", "i=ii", &int_2c<kSubrev, kSubrevSatU>, Unit::kValu, kIntClamp, 0},
     {"v_add_i32", "i=ii", &int_2c<kAdd, kAddSatI>, Unit::kValu, kIntClamp, 0},
     {"v_sub_i32", "i=ii", &int_2c<kSub, kSubSatI>, Unit::kValu, kIntClamp, 0},
-    {"v_add_co_u32", "i,m=ii", &carry_op<Carry::kAdd, false>, Unit::kValu, 0, 0},
-    {"v_sub_co_u32", "i,m=ii", &carry_op<Carry::kSub, false>, Unit::kValu, 0, 0},
-    {"v_subrev_co_u32", "i,m=ii", &carry_op<Carry::kSubrev, false>, Unit::kValu, 0, 0},
-    {"v_addc_co_u32", "i,m=iim", &carry_op<Carry::kAdd, true>, Unit::kValu, 0, 0},
-    {"v_subb_co_u32", "i,m=iim", &carry_op<Carry::kSub, true>, Unit::kValu, 0, 0},
-    {"v_subbrev_co_u32", "i,m=iim", &carry_op<Carry::kSubrev, true>, Unit::kValu, 0, 0},
+    {"v_add_co_u32", "i,m=ii", &carry_op<Carry::kAdd, false>, Unit::kValu, kIntClamp, 0},
+    {"v_sub_co_u32", "i,m=ii", &carry_op<Carry::kSub, false>, Unit::kValu, kIntClamp, 0},
+    {"v_subrev_co_u32", "i,m=ii", &carry_op<Carry::kSubrev, false>, Unit::kValu, kIntClamp, 0},
+    {"v_addc_co_u32", "i,m=iim", &carry_op<Carry::kAdd, true>, Unit::kValu, kIntClamp, 0},
+    {"v_subb_co_u32", "i,m=iim", &carry_op<Carry::kSub, true>, Unit::kValu, kIntClamp, 0},
+    {"v_subbrev_co_u32", "i,m=iim", &carry_op<Carry::kSubrev, true>, Unit::kValu, kIntClamp, 0},
     I2("v_and_b32", a& b),
     I2("v_or_b32", a | b),
     I2("v_xor_b32", a ^ b),
@@ -382,17 +331,19 @@ constexpr OpRow kRows[] = {
     I2("v_lshlrev_b32", b << (a & 31)),
     I2("v_lshrrev_b32", b >> (a & 31)),
     I2("v_ashrrev_i32", static_cast<u32>(s32(b) >> (a & 31))),
-    I2("v_min_u32", min_u(a, b)),
-    I2("v_max_u32", max_u(a, b)),
-    I2("v_min_i32", min_i(a, b)),
-    I2("v_max_i32", max_i(a, b)),
+    M2("v_min_u32", min_u(a, b)),
+    M2("v_max_u32", max_u(a, b)),
+    M2("v_min_i32", min_i(a, b)),
+    M2("v_max_i32", max_i(a, b)),
     I2("v_mul_lo_u32", a* b),
     I2("v_mul_hi_u32", static_cast<u32>((static_cast<u64>(a) * b) >> 32)),
     I2("v_mul_hi_i32", static_cast<u32>(static_cast<u64>(static_cast<i64>(s32(a)) * s32(b)) >> 32)),
-    I2("v_mul_u32_u24", z24(a) * z24(b)),
-    I2("v_mul_i32_i24", static_cast<u32>(sx24(a)) * static_cast<u32>(sx24(b))),
-    I2("v_mul_hi_u32_u24", static_cast<u32>((static_cast<u64>(z24(a)) * z24(b)) >> 32)),
-    I2("v_mul_hi_i32_i24", static_cast<u32>(static_cast<u64>(static_cast<i64>(sx24(a)) * sx24(b)) >> 32)),
+    {"v_mul_u32_u24", "i=ii", (&int_exact<2, false, ([](u32 a, u32 b, u32) { return u24(a) * u24(b); })>), Unit::kValu,
+     kIntClamp, 0},
+    {"v_mul_i32_i24", "i=ii", (&int_exact<2, true, ([](u32 a, u32 b, u32) { return i24(a) * i24(b); })>), Unit::kValu,
+     kIntClamp, 0},
+    M2("v_mul_hi_u32_u24", static_cast<u32>((static_cast<u64>(z24(a)) * z24(b)) >> 32)),
+    M2("v_mul_hi_i32_i24", static_cast<u32>(static_cast<u64>(static_cast<i64>(sx24(a)) * sx24(b)) >> 32)),
     I2("v_bfm_b32", ((1u << (a & 31)) - 1) << (b & 31)),
     I2("v_bcnt_u32_b32", static_cast<u32>(__builtin_popcount(a)) + b),
     I3("v_add3_u32", a + b + c),
@@ -408,62 +359,25 @@ constexpr OpRow kRows[] = {
     I3("v_alignbit_b32", static_cast<u32>(((static_cast<u64>(a) << 32) | b) >> (c & 31))),
     I3("v_alignbyte_b32", static_cast<u32>(((static_cast<u64>(a) << 32) | b) >> (8 * (c & 3)))),
     I3("v_perm_b32", perm(a, b, c)),
-    I3("v_mad_u32_u24", z24(a) * z24(b) + c),
-    I3("v_mad_i32_i24", static_cast<u32>(sx24(a)) * static_cast<u32>(sx24(b)) + c),
-    I3("v_min3_u32", min_u(min_u(a, b), c)),
-    I3("v_max3_u32", max_u(max_u(a, b), c)),
-    I3("v_min3_i32", min_i(min_i(a, b), c)),
-    I3("v_max3_i32", max_i(max_i(a, b), c)),
-    I3("v_med3_u32", max_u(min_u(a, b), min_u(max_u(a, b), c))),
-    I3("v_med3_i32", max_i(min_i(a, b), min_i(max_i(a, b), c))),
-    I3("v_sad_u8", sad_u8(a, b, c)),
-    I3("v_sad_u32", (a > b ? a - b : b - a) + c),
+    {"v_mad_u32_u24", "i=iii", (&int_exact<3, false, ([](u32 a, u32 b, u32 c) { return u24(a) * u24(b) + c; })>),
+     Unit::kValu, kIntClamp, 0},
+    {"v_mad_i32_i24", "i=iii", (&int_exact<3, true, ([](u32 a, u32 b, u32 c) { return i24(a) * i24(b) + s32(c); })>),
+     Unit::kValu, kIntClamp, 0},
+    M3("v_min3_u32", min_u(min_u(a, b), c)),
+    M3("v_max3_u32", max_u(max_u(a, b), c)),
+    M3("v_min3_i32", min_i(min_i(a, b), c)),
+    M3("v_max3_i32", max_i(max_i(a, b), c)),
+    M3("v_med3_u32", max_u(min_u(a, b), min_u(max_u(a, b), c))),
+    M3("v_med3_i32", max_i(min_i(a, b), min_i(max_i(a, b), c))),
     {"v_bitop3_b32", "i=iii", &bitop3, Unit::kValu, 0, 0},
-    {"v_mad_u64_u32", "l,m=iil", &mad_wide<false>, Unit::kValu, kWideAddend, 0},
-    {"v_mad_i64_i32", "l,m=iil", &mad_wide<true>, Unit::kValu, kWideAddend, 0},
-    L3("v_lshl_add_u64", "l=lil", 2, 1, 2, (a << (b & 7)) + c),
+    {"v_mad_u64_u32", "l,m=iil", &mad_wide<false>, Unit::kValu, kWideAddend | kIntClamp, 0},
+    {"v_mad_i64_i32", "l,m=iil", &mad_wide<true>, Unit::kValu, kWideAddend | kIntClamp, 0},
+    L3("v_lshl_add_u64", "l=lil", 2, 1, 2, (a << ((b & 7) > 4 ? 0 : (b & 7))) + c),
     L3("v_lshlrev_b64", "l=il", 1, 2, 0, b << (a & 63)),
     L3("v_lshrrev_b64", "l=il", 1, 2, 0, b >> (a & 63)),
     L3("v_ashrrev_i64", "l=il", 1, 2, 0, static_cast<u64>(static_cast<i64>(b) >> (a & 63))),
-    {"v_ashr_pk_u8_i32", "i=iii", &ashr_pk<0, 255>, Unit::kValu, kPartialWrite, 0},
-    {"v_ashr_pk_i8_i32", "i=iii", &ashr_pk<-128, 127>, Unit::kValu, kPartialWrite, 0},
-    {"v_dot4_i32_i8", "i=iii", &int_3<([](u32 a, u32 b, u32 c) { return dot4(a, b, c, true); })>, Unit::kValu,
-     kDot | kPacked, 0},
-    {"v_dot4_u32_u8", "i=iii", &int_3<([](u32 a, u32 b, u32 c) { return dot4(a, b, c, false); })>, Unit::kValu,
-     kDot | kPacked, 0},
-    {"v_dot4c_i32_i8", "i=ii", &int_acc<([](u32 a, u32 b, u32 c) { return dot4(a, b, c, true); })>, Unit::kValu,
-     kDot | kTied, 0},
-    P2("v_pk_add_u16", a + b),
-    P2("v_pk_add_i16", a + b),
-    P2("v_pk_sub_u16", a - b),
-    P2("v_pk_sub_i16", a - b),
-    P2("v_pk_mul_lo_u16", a* b),
-    P2("v_pk_lshlrev_b16", b << (a & 15)),
-    P2("v_pk_lshrrev_b16", b >> (a & 15)),
-    P2("v_pk_ashrrev_i16", static_cast<u32>(h16(b) >> (a & 15))),
-    P2("v_pk_max_u16", max_u(a, b)),
-    P2("v_pk_min_u16", min_u(a, b)),
-    P2("v_pk_max_i16", h16(a) > h16(b) ? a : b),
-    P2("v_pk_min_i16", h16(a) < h16(b) ? a : b),
-    P3("v_pk_mad_u16", a* b + c),
-    P3("v_pk_mad_i16", a* b + c),
-    H2("v_add_u16", a + b),
-    H2("v_sub_u16", a - b),
-    H2("v_subrev_u16", b - a),
-    H2("v_mul_lo_u16", a* b),
-    H2("v_lshlrev_b16", b << (a & 15)),
-    H2("v_lshrrev_b16", b >> (a & 15)),
-    H2("v_ashrrev_i16", static_cast<u32>(h16(b) >> (a & 15))),
-    H2("v_max_u16", max_u(a, b)),
-    H2("v_min_u16", min_u(a, b)),
-    H2("v_max_i16", h16(a) > h16(b) ? a : b),
-    H2("v_min_i16", h16(a) < h16(b) ? a : b),
-    H3("v_mad_u16", a* b + c),
-    H3("v_mad_legacy_u16", a* b + c),
-    {"v_mad_u32_u16", "i=iii", &int_3<([](u32 a, u32 b, u32 c) { return (a & 0xffff) * (b & 0xffff) + c; })>,
-     Unit::kValu, 0, 0},
-    {"v_mad_i32_i16", "i=iii", &int_3<([](u32 a, u32 b, u32 c) { return static_cast<u32>(h16(a) * h16(b)) + c; })>,
-     Unit::kValu, 0, 0},
+    {"v_ashr_pk_u8_i32", "i=iii", &ashr_pk<0, 255>, Unit::kValu, kPartialWrite | kOpSel, 0},
+    {"v_ashr_pk_i8_i32", "i=iii", &ashr_pk<-128, 127>, Unit::kValu, kPartialWrite | kOpSel, 0},
 };
 
 }  // namespace
