@@ -38,25 +38,63 @@ void swappc(Wave& w, const MicroOp& op) {
   jump(w, op, to);
 }
 
-// imm2: id | offset << 6 | (size - 1) << 11, as in the encoding. Register 1 is MODE, 4 HW_ID.
-constexpr u32 kHwMode = 1;
-// gpr_idx_en and vskip change what every vector instruction does.
-constexpr u32 kUnknownModes = 1u << 27 | 1u << 28;
-u32 hw_register(const Wave& w, u32 id) { return id == kHwMode ? w.mode : 0; }
+// D = address of the next instruction, then a jump whose target the decoder knows.
+void call(Wave& w, const MicroOp& op) {
+  w.set_scalar64(op.dst.index, w.group->code_address + op.offset + op.size);
+  w.pc = op.target;
+}
+// No trap handler is installed: the trap ends the launch, as __builtin_trap means it to.
+void trap(Wave& w, const MicroOp& op) {
+  raise_fault(w, op, 0, fmt::format("executes trap {}; there is no trap handler", op.src[0].lo & 0xff));
+}
+
+// Hardware registers (guide 3.3 to 3.5). imm2: id | offset << 6 | (size - 1) << 11, as in the encoding.
+constexpr u32 kHwMode = 1, kHwStatus = 2, kHwId = 4, kHwGprAlloc = 5;
+u32 hw_register(const Wave& w, u32 id) {
+  switch (id) {
+    case kHwMode:
+      return w.mode;
+    case kHwStatus: {
+      // SCC, EXECZ, VCCZ, IN_TG, VALID.
+      const u32 in_group = w.group->waves.size() > 1;
+      return (w.scc & 1) | u32{w.exec() == 0} << 9 | u32{w.scalar64(kVccLo) == 0} << 10 | in_group << 11 | 1u << 16;
+    }
+    case kHwId:  // one compute unit: SIMD in bits 5:4, slot in bits 3:0
+      return (w.id / 4) | (w.id % 4) << 4;
+    case kHwGprAlloc:  // VGPR_SIZE in granules of 8, bits 13:8
+      return ((w.vgpr_rows + 7) / 8 - 1) << 8;
+    default:
+      return 0;
+  }
+}
 void getreg(Wave& w, const MicroOp& op) {
   const u32 offset = (op.imm2 >> 6) & 31, size = ((op.imm2 >> 11) & 31) + 1;
   const u64 mask = (1ull << size) - 1;
   w.s[op.dst.index] = static_cast<u32>((hw_register(w, op.imm2 & 63) >> offset) & mask);
 }
+// Only MODE is writable without privilege to an effect.
 void setreg(Wave& w, const MicroOp& op) {
   if ((op.imm2 & 63) != static_cast<int>(kHwMode)) return;
   const u32 offset = (op.imm2 >> 6) & 31, size = ((op.imm2 >> 11) & 31) + 1;
   const u32 mask = static_cast<u32>(((1ull << size) - 1) << offset);
   const u32 value = scalar_value(w, op.src[op.sources - 1], 0);
-  const u32 mode = (w.mode & ~mask) | ((value << offset) & mask);
-  if ((mode & kUnknownModes) != 0)
-    return raise_fault(w, op, 0, fmt::format("sets MODE to 0x{:08x}; gpr_idx_en and vskip are not simulated", mode));
-  apply_mode(w, mode);
+  apply_mode(w, (w.mode & ~mask) | ((value << offset) & mask));
+}
+
+constexpr u32 kGprIdxEn = 1u << 27, kVskip = 1u << 28;
+void set_index(Wave& w, u32 index) { w.s[kM0] = (w.s[kM0] & ~0xffu) | (index & 0xff); }
+void set_index_mode(Wave& w, u32 enables) { w.s[kM0] = (w.s[kM0] & ~0xf000u) | ((enables & 15) << 12); }
+void gpr_idx_on(Wave& w, const MicroOp& op) {
+  set_index(w, scalar_value(w, op.src[0], 0));
+  set_index_mode(w, op.src[1].lo);
+  apply_mode(w, w.mode | kGprIdxEn);
+}
+void gpr_idx_off(Wave& w, const MicroOp&) { apply_mode(w, w.mode & ~kGprIdxEn); }
+void gpr_idx_mode(Wave& w, const MicroOp& op) { set_index_mode(w, op.src[0].lo); }
+void gpr_idx_idx(Wave& w, const MicroOp& op) { set_index(w, scalar_value(w, op.src[0], 0)); }
+void setvskip(Wave& w, const MicroOp& op) {
+  const bool skip = (scalar_value(w, op.src[0], 0) >> (scalar_value(w, op.src[1], 0) & 31)) & 1;
+  apply_mode(w, skip ? w.mode | kVskip : w.mode & ~kVskip);
 }
 
 constexpr auto kScc0 = [](const Wave& w) { return w.scc == 0; };
@@ -66,6 +104,8 @@ constexpr auto kVccnz = [](const Wave& w) { return w.scalar64(kVccLo) != 0; };
 constexpr auto kExecz = [](const Wave& w) { return w.exec() == 0; };
 constexpr auto kExecnz = [](const Wave& w) { return w.exec() != 0; };
 constexpr auto kAlways = [](const Wave&) { return true; };
+// STATUS.COND_DBG_SYS and COND_DBG_USER are set by a debugger only.
+constexpr auto kNever = [](const Wave&) { return false; };
 
 constexpr OpRow kRows[] = {
     {"s_branch", "=k", &branch<kAlways>, Unit::kBranch, 0, 0},
@@ -75,6 +115,20 @@ constexpr OpRow kRows[] = {
     {"s_cbranch_vccnz", "=k", &branch<kVccnz>, Unit::kBranch, kReadsVcc, 0},
     {"s_cbranch_execz", "=k", &branch<kExecz>, Unit::kBranch, kReadsExec, 0},
     {"s_cbranch_execnz", "=k", &branch<kExecnz>, Unit::kBranch, kReadsExec, 0},
+    {"s_cbranch_cdbgsys", "=k", &branch<kNever>, Unit::kBranch, 0, 0},
+    {"s_cbranch_cdbguser", "=k", &branch<kNever>, Unit::kBranch, 0, 0},
+    {"s_cbranch_cdbgsys_or_user", "=k", &branch<kNever>, Unit::kBranch, 0, 0},
+    {"s_cbranch_cdbgsys_and_user", "=k", &branch<kNever>, Unit::kBranch, 0, 0},
+    {"s_call_b64", "S=k", &call, Unit::kBranch, 0, 0},
+    {"s_trap", "=k", &trap, Unit::kOther, 0, 0},
+    {"s_sethalt", "=k", &nothing, Unit::kOther, 0, 0},
+    {"s_sendmsg", "=n", &nothing, Unit::kOther, kReadsM0, 0},
+    {"s_wakeup", "=", &nothing, Unit::kOther, 0, 0},
+    {"s_setvskip", "=ss", &setvskip, Unit::kSalu, 0, 0},
+    {"s_set_gpr_idx_on", "=sk", &gpr_idx_on, Unit::kSalu, 0, 0},
+    {"s_set_gpr_idx_off", "=", &gpr_idx_off, Unit::kSalu, 0, 0},
+    {"s_set_gpr_idx_mode", "=k", &gpr_idx_mode, Unit::kSalu, 0, 0},
+    {"s_set_gpr_idx_idx", "=s", &gpr_idx_idx, Unit::kSalu, 0, 0},
     {"s_endpgm", "=", &endpgm, Unit::kOther, 0, 0},
     {"s_barrier", "=", &barrier, Unit::kBarrier, 0, 0},
     {"s_waitcnt", "=", &nothing, Unit::kOther, 0, 0},

@@ -17,9 +17,11 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
+constexpr u32 kFpRound = 0xf, kGprIndexing = 1u << 27, kSkipVector = 1u << 28;
+
 // MODE.FP_ROUND other than to-nearest-even, for the instructions that obey it: one at a time under the host's mode.
-int host_rounding(u32 mode) {
-  switch (mode & 3) {
+int host_rounding(u32 field) {
+  switch (field & 3) {
     case 1:
       return FE_UPWARD;
     case 2:
@@ -32,10 +34,36 @@ int host_rounding(u32 mode) {
 }
 
 __attribute__((noinline)) void run_rounded(Wave& w, const MicroOp& op) {
-  const bool obeys = op.unit == Unit::kValu && (op.flags & kFloatMods);
-  if (obeys) std::fesetround(host_rounding(w.mode));
+  if (op.rounds != Rounds::kNearest)
+    std::fesetround(host_rounding(op.rounds == Rounds::kDouble ? w.mode >> 2 : w.mode));
   op.run(w, op);
-  if (obeys) std::fesetround(FE_TONEAREST);
+  std::fesetround(FE_TONEAREST);
+}
+
+bool is_valu(const MicroOp& op) { return op.unit == Unit::kValu || op.unit == Unit::kTrans; }
+bool is_vector(const MicroOp& op) {
+  return is_valu(op) || op.unit == Unit::kMfma || op.unit == Unit::kLds || op.unit == Unit::kVmem;
+}
+
+// VGPR indexing (guide 6.6): M0[7:0] is added to the vector registers that M0[15:12] names. False, with a fault, when a
+// register lies outside of the wave's arch VGPRs, which is illegal.
+bool index_registers(Wave& w, u32 arch_rows, MicroOp& op, const MicroOp& from) {
+  const u32 index = w.s[kM0] & 0xff, enabled = (w.s[kM0] >> 12) & 15;
+  const auto move = [&](Operand& o, u32 bit) {
+    if (o.kind != OperandKind::kVgpr || o.agpr || !((enabled >> bit) & 1)) return true;
+    if (o.index + index + o.count > arch_rows) {
+      raise_fault(w, from, 0,
+                  fmt::format("GPR indexing by {} reaches v{}; the wave has {} arch VGPRs", index,
+                              o.index + index + o.count - 1u, arch_rows));
+      return false;
+    }
+    o.index = static_cast<std::uint16_t>(o.index + index);
+    return true;
+  };
+  if (!move(op.dst, 3)) return false;
+  for (unsigned i = 0; i < op.sources && i < 3; ++i)
+    if (!move(op.src[i], i)) return false;
+  return true;
 }
 
 void fill(SimStatistics& s, const UnitCounts& n) {
@@ -268,7 +296,17 @@ void Engine::access_memory(Wave& w, const MicroOp& op) {
 template <bool Watched>
 void Engine::step(Wave& w) {
   flight_.advance(w);
-  const MicroOp& op = plan_.program->ops[w.pc++];
+  const MicroOp* decoded = &plan_.program->ops[w.pc++];
+  if ((w.mode & (kGprIndexing | kSkipVector)) != 0) [[unlikely]] {
+    if ((w.mode & kSkipVector) && is_vector(*decoded)) return static_cast<void>(++w.executed);
+    if ((w.mode & kGprIndexing) && is_valu(*decoded)) {
+      indexed_ = *decoded;
+      if (!index_registers(w, plan_.program->registers.accum_offset, indexed_, *decoded)) return;
+      if constexpr (Watched) strict_->follow_indexed(indexed_, *decoded);
+      decoded = &indexed_;
+    }
+  }
+  const MicroOp& op = *decoded;
   ++counts_[static_cast<std::size_t>(op.unit)];
   flops_ += op.flops;
   if constexpr (Watched) {
@@ -278,7 +316,7 @@ void Engine::step(Wave& w) {
   if (op.unit == Unit::kLds || op.unit == Unit::kVmem || op.unit == Unit::kSmem) {
     access_memory<Watched>(w, op);
   } else {
-    if ((w.mode & 3) != 0) [[unlikely]] {
+    if ((w.mode & kFpRound) != 0) [[unlikely]] {
       run_rounded(w, op);
     } else {
       op.run(w, op);

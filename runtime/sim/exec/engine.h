@@ -100,6 +100,7 @@ class Engine {
   std::vector<std::uint8_t> lds_;
   InFlight flight_;
   std::uint32_t live_ = 0, waiting_ = 0;  // waves that have not ended; those of them at a barrier
+  MicroOp indexed_;  // the instruction being executed, with the registers that GPR indexing gives it
   UnitCounts counts_{};
   std::vector<std::uint64_t> executed_;
   Watchers watchers_;

@@ -111,7 +111,8 @@ ZYFA_SIM_INLINE u64 round_double(u64 magnitude, int mantissa, int min_exp, Towar
   const u64 f = (magnitude & ((1ull << 52) - 1)) | (1ull << 52);
   const int cut = 52 - mantissa + (e < min_exp ? min_exp - e : 0), shift = cut < 63 ? cut : 63;
   const u64 kept = f >> shift, rest = f & ((1ull << shift) - 1), half = 1ull << (shift - 1);
-  const bool up = to == Toward::kNearestEven ? rest > half || (rest == half && (kept & 1)) : to == Toward::kAway && rest;
+  const bool up =
+      to == Toward::kNearestEven ? rest > half || (rest == half && (kept & 1)) : to == Toward::kAway && rest;
   return kept + u64{up} + (e >= min_exp ? static_cast<u64>(e - min_exp) << mantissa : 0);
 }
 // f16 by MODE: FP_ROUND bits 3:2, FP16_OVFL, output denormals.
@@ -120,9 +121,7 @@ struct HalfMode {
   bool saturate;
   u32 in, out;
 };
-ZYFA_SIM_INLINE HalfMode half_mode(const Wave& w) {
-  return {(w.mode >> 2) & 3, w.fp16_ovfl(), w.f16_in, w.f16_out};
-}
+ZYFA_SIM_INLINE HalfMode half_mode(const Wave& w) { return {(w.mode >> 2) & 3, w.fp16_ovfl(), w.f16_in, w.f16_out}; }
 ZYFA_SIM_INLINE u32 flush_h(u32 x, u32 mask) { return (x & 0x7c00) ? x : x & mask; }
 // x is a number or an infinity. An infinity stays one under FP16_OVFL, only overflow becomes the largest number.
 ZYFA_SIM_INLINE u32 half_of(double x, const HalfMode& m) {

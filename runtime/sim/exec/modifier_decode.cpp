@@ -15,8 +15,8 @@ using u8 = std::uint8_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// "[1,0,1]" into bits, element 0 lowest.
-std::optional<u32> bit_list(std::string_view s) {
+// "[1,0,1]" into bits, element 0 lowest; `length` receives the number of elements.
+std::optional<u32> bit_list(std::string_view s, u32& length) {
   if (s.size() < 2 || s.front() != '[' || s.back() != ']') return std::nullopt;
   u32 bits = 0, position = 0;
   for (const char c : s.substr(1, s.size() - 2)) {
@@ -24,6 +24,7 @@ std::optional<u32> bit_list(std::string_view s) {
     if ((c != '0' && c != '1') || position > 7) return std::nullopt;
     bits |= static_cast<u32>(c - '0') << position++;
   }
+  length = position;
   return bits;
 }
 
@@ -211,11 +212,16 @@ bool Reader::number(const TextModifier& m) {
 }
 
 bool Reader::bits(const TextModifier& m) {
-  const auto list = bit_list(m.value);
+  u32 length = 0;
+  const auto list = bit_list(m.value, length);
   if (!list) return false;
   const auto value = static_cast<u8>(*list);
   if (m.name == "op_sel") {
     op.op_sel = value;
+    // VOP3 prints the destination's bit after those of the sources; it is bit 3 of the field.
+    const u32 last = length - 1;
+    if (!(op.flags & kPacked) && length == op.sources + 1u && last < 3)
+      op.op_sel = static_cast<u8>((value & ((1u << last) - 1)) | ((value >> last) << 3));
   } else if (m.name == "op_sel_hi") {
     op.op_sel_hi = value;
   } else if (m.name == "neg_lo") {
@@ -276,12 +282,26 @@ Refusal check_fields(const InstText& inst, const MicroOp& op) {
     if ((op.src[i].neg || op.src[i].abs) && !(op.flags & kFloatMods)) return "negated or absolute integer operand";
     if (op.src[i].sext && inst.suffix != "sdwa") return "sext outside of SDWA";
   }
-  if (op.omod && op.dst.type != 'f') return "output modifier";
-  if (op.clamp && !(op.flags & kIntClamp)) {
-    const char t = op.dst.type;
-    if (!(op.flags & kFloatMods) || (t != 'f' && t != 'p' && t != 'h')) return "clamp";
-  }
+  // Output modifiers are ignored on integer results (guide 6.2.2); packed narrow floats have type 'i' too, but no
+  // understanding of clamp.
+  const char t = op.dst.type;
+  const bool real = t == 'f' || t == 'h' || t == 'd', converted = t == 'i' && (op.flags & kIntClamp);
+  if (op.omod && (!(op.flags & kFloatMods) || (!real && !converted))) return "output modifier";
+  if (op.clamp && !(op.flags & kIntClamp) && (!(op.flags & kFloatMods) || (!real && t != 'p'))) return "clamp";
   return {};
+}
+
+// FP_ROUND bits 1:0 govern f32 results, bits 3:2 those of f64. f16 results are rounded by their handlers;
+// transcendental and dot instructions round to nearest.
+Rounds rounding_of(const MicroOp& op) {
+  if (op.unit != Unit::kValu || !(op.flags & kFloatMods) || (op.flags & kDot)) return Rounds::kNearest;
+  const std::string_view name = op.row->mnemonic;
+  if (op.dst.type == 'd') return Rounds::kDouble;
+  if (op.dst.type == 'f' || op.dst.type == 'p' || op.src[0].type == 'x') return Rounds::kSingle;
+  const bool normal = name.starts_with("v_cvt_norm_") || name.starts_with("v_cvt_pknorm_");
+  if (normal) return name.ends_with("_f16") ? Rounds::kDouble : Rounds::kSingle;
+  const bool byte = name == "v_cvt_pk_u8_f32" || name == "v_cvt_pkaccum_u8_f32";
+  return byte ? Rounds::kSingle : Rounds::kNearest;
 }
 
 }  // namespace
@@ -313,9 +333,11 @@ Refusal decode_modifiers(const InstText& inst, std::deque<DppControl>& dpps, Mic
   for (unsigned i = 0; i < op.sources; ++i)
     if (op.src[i].sel != Sel::kDword) op.src[i].plain = false;
   const bool vector = op.unit == Unit::kValu || op.unit == Unit::kTrans;
-  const bool float_clamp = op.clamp && !(op.flags & kIntClamp);
+  // Handlers of f16 and f64 results apply their clamp and omod (lanes.h).
+  const bool modifies_f32 = (op.dst.type == 'f' || op.dst.type == 'p') && (op.clamp || op.omod);
+  op.rounds = rounding_of(op);
   op.post = vector && op.dst.kind == OperandKind::kVgpr &&
-            (float_clamp || op.omod || op.dpp != nullptr || (op.sdwa && op.dst_sel != Sel::kDword));
+            (modifies_f32 || op.dpp != nullptr || (op.sdwa && op.dst_sel != Sel::kDword));
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <string_view>
@@ -96,6 +97,24 @@ Refusal decode_hwreg(std::string_view text, MicroOp& op) {
   return {};
 }
 
+// "gpr_idx(SRC0,DST)" into the four enable bits.
+bool decode_gpr_idx(std::string_view text, u32& bits) {
+  if (!text.starts_with("gpr_idx(") || text.back() != ')') return false;
+  constexpr std::array<std::string_view, 4> kNames{"SRC0", "SRC1", "SRC2", "DST"};
+  text = text.substr(8, text.size() - 9);
+  bits = 0;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    const std::string_view piece = text.substr(0, comma);
+    const auto* const name = std::find(kNames.begin(), kNames.end(), piece);
+    if (name == kNames.end()) return false;
+    bits |= 1u << (name - kNames.begin());
+    if (comma == std::string_view::npos) break;
+    text = text.substr(comma + 1);
+  }
+  return true;
+}
+
 Refusal decode_register(const TextOperand& t, const RegisterFile& file, Operand& o) {
   o.count = static_cast<std::uint8_t>(t.count);
   if (t.kind == TokenKind::kSgpr) {
@@ -144,6 +163,11 @@ Refusal decode_source(const TextOperand& t, char type, const RegisterFile& file,
     case TokenKind::kWord:
       // Branch labels: the target comes from the decoder.
       if (type == 'k' && op.unit == Unit::kBranch) return {};
+      if (type == 'n') return {};  // a message: check_values in program.cpp
+      if (type == 'k' && decode_gpr_idx(t.text, o.lo)) {
+        o.kind = OperandKind::kConst;
+        return {};
+      }
       return fmt::format("operand '{}'", t.text);
   }
   return fmt::format("operand '{}'", t.text);

@@ -46,6 +46,42 @@ std::size_t operand_count(const OpRow& row) {
   return s.size() - 1 - static_cast<std::size_t>(std::count(s.begin(), s.end(), ','));
 }
 
+// Instructions that are refused by name, and why. Everything else without a row is refused as unknown.
+struct RefusedName {
+  std::string_view mnemonic, reason;
+};
+constexpr std::array kRefused{
+    RefusedName{"v_screen_partition_4se_b32", "AMD publishes no semantics for it"},
+    RefusedName{"v_clrexcp", "exceptions are not simulated"},
+    RefusedName{"s_cbranch_g_fork", "the fork and join stack of MODE.csp is not simulated"},
+    RefusedName{"s_cbranch_i_fork", "the fork and join stack of MODE.csp is not simulated"},
+    RefusedName{"s_cbranch_join", "the fork and join stack of MODE.csp is not simulated"},
+    RefusedName{"s_rfe_b64", "belongs to a trap handler"},
+    RefusedName{"s_rfe_restore_b64", "belongs to a trap handler"},
+    RefusedName{"s_sendmsghalt", "halts the wave until the host resumes it"},
+    RefusedName{"s_endpgm_saved", "belongs to a trap handler"},
+    RefusedName{"s_endpgm_ordered_ps_done", "belongs to pixel shaders"},
+};
+
+std::string unknown_instruction(std::string_view mnemonic) {
+  for (const RefusedName& r : kRefused)
+    if (r.mnemonic == mnemonic) return fmt::format("not simulated: {}", r.reason);
+  return "instruction not known to the simulator";
+}
+
+// Operand values under which a known instruction is refused.
+Refusal check_values(const InstText& inst, const MicroOp& op) {
+  if (inst.mnemonic == "s_sethalt" && (op.src[0].lo & 1)) return "halts the wave until the host resumes it";
+  if (inst.mnemonic == "s_sendmsg" && inst.operands.at(0).text != "sendmsg(MSG_INTERRUPT)")
+    return "only the message MSG_INTERRUPT, which the wave does not see an effect of, is simulated";
+  if (inst.mnemonic == "s_getreg_b32") {
+    const int id = op.imm2 & 63;
+    if (id != 1 && id != 2 && id != 3 && id != 4 && id != 5 && id != 20)
+      return "of the hardware registers only MODE, STATUS, TRAPSTS, HW_ID, GPR_ALLOC and XCC_ID can be read";
+  }
+  return {};
+}
+
 // Rows of one mnemonic differ in the number of operands (loads to registers and to LDS, atomics with a result).
 const OpRow* find_row(const InstText& inst) {
   const auto [first, last] = rows_by_mnemonic().equal_range(inst.mnemonic);
@@ -74,12 +110,13 @@ Refusal decode_one(const jit::Decoded& d, const RegisterFile& registers, std::de
   const auto inst = parse_instruction(d.text);
   if (!d.valid || !inst) return "bytes that decode to no gfx950 instruction";
   op.row = find_row(*inst);
-  if (op.row == nullptr) return "instruction not known to the simulator";
+  if (op.row == nullptr) return unknown_instruction(inst->mnemonic);
   op.unit = op.row->unit;
   op.flags = op.row->flags;
   op.arg = op.row->arg;
   if (Refusal refusal = decode_operands(*inst, registers, op); !refusal.empty()) return refusal;
   if (Refusal refusal = decode_modifiers(*inst, dpp, op); !refusal.empty()) return refusal;
+  if (Refusal refusal = check_values(*inst, op); !refusal.empty()) return refusal;
   op.run = op.row->run;
   if ((op.flags & kLoad) && (op.flags & kPartialWrite)) op.dst_bits = written_bits(inst->mnemonic);
   if (op.unit == Unit::kMfma) finish_matrix(*inst, op);
@@ -124,11 +161,16 @@ void Scan::decode(std::uint32_t index, bool required) {
     return;
   }
   if (op.unit == Unit::kBranch) {
-    const bool to_register = std::string_view(op.row->signature).find('S') != std::string_view::npos;
+    const bool to_register = std::string_view(op.row->signature).find("=S") != std::string_view::npos;
     indirect |= to_register;
     if (!to_register) {
-      const auto target = static_cast<std::uint64_t>(d.branch_target);
-      if (d.branch_target < 0 || target / 4 >= program.op_at.size() || target % 4 != 0 ||
+      // The disassembler knows the targets of branches, not that of a call: simm16 dwords from the next instruction.
+      const std::int64_t from_next = 4 * static_cast<std::int16_t>(op.src[0].lo);
+      const std::int64_t to = op.dst.kind == OperandKind::kSgpr
+                                  ? static_cast<std::int64_t>(d.offset) + d.size + from_next
+                                  : d.branch_target;
+      const auto target = static_cast<std::uint64_t>(to);
+      if (to < 0 || target / 4 >= program.op_at.size() || target % 4 != 0 ||
           program.op_at[target / 4] == Program::kNoOp) {
         refusals.push_back(fmt::format("+0x{:x}: {}: branches to no instruction of this section",
                                        d.offset - program.entry_offset, d.text));
@@ -160,7 +202,7 @@ void Scan::walk() {
     const MicroOp& op = program.ops[index];
     if (op.row == nullptr || refusals.size() > 32) continue;
     const std::string_view mnemonic = op.row->mnemonic;
-    if (mnemonic == "s_endpgm" || mnemonic == "s_setpc_b64") continue;
+    if (mnemonic == "s_endpgm" || mnemonic == "s_setpc_b64" || mnemonic == "s_trap") continue;
     if (op.unit == Unit::kBranch && mnemonic != "s_swappc_b64") push(op.target, code[index]);
     if (mnemonic != "s_branch") push(index + 1, code[index]);
   }
@@ -174,13 +216,13 @@ void Scan::walk() {
 }  // namespace
 
 std::vector<VectorTables> runnable_vector_tables() {
-#define ZYFA_TABLES(isa)                                                                                 \
-  VectorTables {                                                                                         \
-    #isa, {                                                                                              \
-      isa::float_rows(), isa::half_rows(), isa::double_rows(), isa::integer_rows(), isa::convert_rows(), \
-          isa::compare_rows(), isa::cross_rows(), isa::int16_rows(), isa::misc_rows(), isa::scale_rows(),    \
-          isa::matrix_rows()                                     \
-    }                                                                                                    \
+#define ZYFA_TABLES(isa)                                                                                  \
+  VectorTables {                                                                                          \
+    #isa, {                                                                                               \
+      isa::float_rows(), isa::half_rows(), isa::double_rows(), isa::integer_rows(), isa::convert_rows(),  \
+          isa::compare_rows(), isa::cross_rows(), isa::int16_rows(), isa::misc_rows(), isa::scale_rows(), \
+          isa::matrix_rows()                                                                              \
+    }                                                                                                     \
   }
   std::vector<VectorTables> runnable;
 #if defined(__x86_64__)

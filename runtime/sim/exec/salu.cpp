@@ -87,6 +87,38 @@ void bitset(Wave& w, const MicroOp& op) {
   const u32 bit = 1u << (read32(w, op.src[0]) & 31);
   w.s[op.dst.index] = Set ? w.s[op.dst.index] | bit : w.s[op.dst.index] & ~bit;
 }
+template <bool Set>
+void bitset64(Wave& w, const MicroOp& op) {
+  const u64 bit = 1ull << (read32(w, op.src[0]) & 63), old = w.scalar64(op.dst.index);
+  write64(w, op.dst, Set ? old | bit : old & ~bit);
+}
+u64 replicate_bits(u32 a) {
+  u64 r = 0;
+  for (int i = 0; i < 32; ++i) r |= ((a >> i) & 1 ? 3ull : 0) << (2 * i);
+  return r;
+}
+// Relative moves: M0 is added to the number of the source or destination register. Outside of s0 to s101 a source is s0
+// and a destination is not written (guide 3.6.1); pairs start at even registers.
+constexpr u32 kAddressableScalars = 102;
+template <int Dwords>
+bool relative(const Wave& w, const Operand& o, u32& index) {
+  const u64 at = static_cast<u64>(o.index) + w.s[kM0];
+  if (at + Dwords > kAddressableScalars) return false;
+  index = static_cast<u32>(at) & (Dwords == 2 ? ~1u : ~0u);
+  return true;
+}
+template <int Dwords>
+void movrels(Wave& w, const MicroOp& op) {
+  u32 from = 0;
+  if (!relative<Dwords>(w, op.src[0], from)) from = 0;
+  for (int k = 0; k < Dwords; ++k) w.s[op.dst.index + k] = w.s[from + static_cast<u32>(k)];
+}
+template <int Dwords>
+void movreld(Wave& w, const MicroOp& op) {
+  u32 to = 0;
+  if (!relative<Dwords>(w, op.dst, to)) return;
+  for (unsigned k = 0; k < Dwords; ++k) w.s[to + k] = scalar_value(w, op.src[0], k);
+}
 void cmovk(Wave& w, const MicroOp& op) {
   if (w.scc) w.s[op.dst.index] = static_cast<u32>(static_cast<i32>(static_cast<std::int16_t>(read32(w, op.src[0]))));
 }
@@ -293,6 +325,14 @@ constexpr OpRow kRows[] = {
     U64("s_quadmask_b64", kC, logic(quad_or(a))),
     {"s_bitset0_b32", "s=s", &bitset<false>, Unit::kSalu, kTied, 0},
     {"s_bitset1_b32", "s=s", &bitset<true>, Unit::kSalu, kTied, 0},
+    {"s_bitset0_b64", "S=s", &bitset64<false>, Unit::kSalu, kTied, 0},
+    {"s_bitset1_b64", "S=s", &bitset64<true>, Unit::kSalu, kTied, 0},
+    {"s_bitreplicate_b64_b32", "S=s",
+     &op64_of_32<([](u32 a, u32, u32) -> Result { return {replicate_bits(a), false}; })>, Unit::kSalu, 0, 0},
+    {"s_movrels_b32", "s=s", &movrels<1>, Unit::kSalu, kReadsM0, 0},
+    {"s_movrels_b64", "S=S", &movrels<2>, Unit::kSalu, kReadsM0, 0},
+    {"s_movreld_b32", "s=s", &movreld<1>, Unit::kSalu, kReadsM0, 0},
+    {"s_movreld_b64", "S=S", &movreld<2>, Unit::kSalu, kReadsM0, 0},
     CMP("s_cmp_eq_i32", a == b),
     CMP("s_cmp_lg_i32", a != b),
     CMP("s_cmp_gt_i32", s32(a) > s32(b)),

@@ -42,11 +42,18 @@ void Strict::start() {
   }
 }
 
+void Strict::follow_indexed(const MicroOp& op, const MicroOp& from) {
+  indexed_op_ = &op;
+  indexed_from_ = &from;
+  indexed_strict_ = describe_strict(op);
+}
+
 const StrictOp& Strict::strict_of(const MicroOp& op) const {
+  if (&op == indexed_op_) return indexed_strict_;
   return table_[static_cast<std::size_t>(&op - plan_.program->ops.data())];
 }
 const std::string& Strict::text_of(const MicroOp& op) const {
-  return plan_.program->text[static_cast<std::size_t>(&op - plan_.program->ops.data())];
+  return plan_.program->text[static_cast<std::size_t>(&decoded(op) - plan_.program->ops.data())];
 }
 u64 Strict::offset_of(const MicroOp& op) const { return op.offset - plan_.program->entry_offset; }
 
@@ -57,7 +64,7 @@ std::string Strict::name(const RegisterUse& use, unsigned row) const {
 
 void Strict::report(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message,
                     bool warning) {
-  const std::pair<const MicroOp*, const char*> key(&op, kind);
+  const std::pair<const MicroOp*, const char*> key(&decoded(op), kind);
   if (full() || std::find(seen_.begin(), seen_.end(), key) != seen_.end()) return;
   seen_.push_back(key);
   add_finding(wave, op, kind, lane, std::move(message), warning);
@@ -67,7 +74,7 @@ void Strict::add_finding(const Wave& wave, const MicroOp& op, const char* kind, 
                          bool warning) {
   if (full()) return;
   if (!warning) ++errors_;
-  const auto index = static_cast<std::size_t>(&op - plan_.program->ops.data());
+  const auto index = static_cast<std::size_t>(&decoded(op) - plan_.program->ops.data());
   SimFinding f;
   f.kind = kind;
   f.offset = offset_of(op);
@@ -284,6 +291,9 @@ void Strict::settle_scalar(Wave& wave, const MicroOp& op, const RegisterUse& use
 void Strict::settle(Wave& wave, const MicroOp& op, const StrictOp& s) {
   WaveState& ws = waves_[wave.id];
   if (s.writes_scc) ws.scc_valid = true;
+  if (s.writes_any_scalar) {
+    for (ScalarState& r : ws.scalars) r.valid = true;
+  }
   if (s.writes_exec && op.unit == Unit::kValu) ws.cmpx_at = ws.clock;
   if (s.hwreg_write >= 0) ws.setreg_at[static_cast<std::size_t>(s.hwreg_write)] = ws.clock;
   if (s.writes_vskip) ws.vskip_at = ws.clock;

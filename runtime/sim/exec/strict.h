@@ -59,6 +59,8 @@ class Strict final : public FlightObserver {
 
   void start();
   // In the order of execution; the middle two for memory instructions only.
+  // The next before() and after() are about `op`, a copy of `from` whose registers GPR indexing has moved.
+  void follow_indexed(const MicroOp& op, const MicroOp& from);
   void before(Wave& wave, const MicroOp& op);
   void issued(Wave& wave, const MicroOp& op, std::uint32_t entry);
   void loaded(Wave& wave, const MicroOp& op, std::uint32_t entry);
@@ -130,8 +132,13 @@ class Strict final : public FlightObserver {
   [[nodiscard]] const std::string& text_of(const MicroOp& op) const;
   [[nodiscard]] std::uint64_t offset_of(const MicroOp& op) const;
 
+  // The decoded instruction behind `op`, which may be an indexed copy.
+  [[nodiscard]] const MicroOp& decoded(const MicroOp& op) const { return &op == indexed_op_ ? *indexed_from_ : op; }
+
   const LaunchPlan& plan_;
   const StrictTable& table_;
+  const MicroOp *indexed_op_ = nullptr, *indexed_from_ = nullptr;
+  StrictOp indexed_strict_;
   Group& group_;
   const InFlight& flight_;
   LdsShadow shadow_;

@@ -116,6 +116,7 @@ void hardware_registers(StrictOp& s, const MicroOp& op) {
   const std::string_view name = op.row->mnemonic;
   const auto id = static_cast<std::int8_t>(op.imm2 & 63);
   if (name == "s_getreg_b32") s.hwreg_read = id;
+  if (name == "s_setvskip") s.hwreg_write = kMode;
   if (!name.starts_with("s_setreg_")) return;
   s.hwreg_write = id;
   const int first = (op.imm2 >> 6) & 31, last = first + ((op.imm2 >> 11) & 31);
@@ -149,9 +150,16 @@ StrictOp describe(const MicroOp& op) {
   s.all_lanes = op.flags & kIgnoresExec;
   s.copies = op.flags & kCopies;
   s.keeps_part = op.flags & kPartialWrite;
+  // Conversions that write one byte of the destination; op_sel bits 3:2 name it. The stochastic ones need the wait
+  // state for any byte (LLVM's hazard recogniser).
   const std::string_view name = op.row->mnemonic;
-  const bool stochastic = name.starts_with("v_cvt_") && name.find("_sr_") != std::string_view::npos;
-  const u8 high = s.keeps_part ? 0xc : 0x8;
+  const bool to_byte = name.ends_with("_f32") || name.ends_with("_f16") || name.ends_with("_bf16");
+  const bool byte =
+      to_byte && (name.starts_with("v_cvt_sr_fp8") || name.starts_with("v_cvt_sr_bf8") ||
+                  name.starts_with("v_cvt_scalef32_sr_fp8") || name.starts_with("v_cvt_scalef32_sr_bf8") ||
+                  name.find("_pk_fp4_") != std::string_view::npos);
+  const bool stochastic = name.starts_with("v_cvt_sr_") || (byte && name.find("_sr_") != std::string_view::npos);
+  const u8 high = byte ? 0xc : 0x8;
   s.half_select = stochastic || ((op.flags & kOpSel) && (op.op_sel & high)) || (op.sdwa && op.dst_sel != Sel::kDword);
   s.keeps_part |= op.sdwa && op.dst_unused == Unused::kPreserve;
   s.reads_scc = op.flags & kReadsScc;
@@ -165,10 +173,14 @@ StrictOp describe(const MicroOp& op) {
   s.state_rules =
       s.cls == IssueClass::kMatrix || s.needs_m0_early || (op.flags & kAllLanesNeeded) || s.reads_vccz || s.is_f64_fma;
   hardware_registers(s, op);
+  // s_movrels and s_movreld name a register that M0 moves; s_set_gpr_idx_* write fields of M0.
+  const bool relative_source = name.starts_with("s_movrels_"), relative_destination = name.starts_with("s_movreld_");
+  if (name.starts_with("s_set_gpr_idx_") && name != "s_set_gpr_idx_off") s.write({false, false, Role::kData, kM0, 1});
+  s.writes_any_scalar = relative_destination;
 
   for (unsigned i = 0; i < op.sources; ++i) {
     const Operand& o = op.src[i];
-    if (!is_register(o)) continue;
+    if (!is_register(o) || relative_source) continue;
     const Role role = source_role(op, i);
     if (is_packed_move(op)) {
       RegisterUse use = use_of(o, role);
@@ -182,7 +194,7 @@ StrictOp describe(const MicroOp& op) {
       high.role = Role::kCopied;
       s.read(low);
       s.read(high);
-    } else if (o.type == 'p' && o.count == 2) {
+    } else if (o.type == 'p' && o.count == 2 && (op.flags & kPacked)) {
       read_packed(s, op, i, role);
     } else {
       s.read(use_of(o, role));
@@ -191,7 +203,7 @@ StrictOp describe(const MicroOp& op) {
   if (op.flags & kTied)
     s.read(use_of(op.dst, op.unit == Unit::kMfma ? Role::kMatrixC : op.flags & kDot ? Role::kDotC : Role::kData));
   if (op.flags & kReadsVcc) s.read({false, false, Role::kCarry, kVccLo, 2});
-  if (is_register(op.dst)) s.write(use_of(op.dst, Role::kData));
+  if (is_register(op.dst) && !relative_destination) s.write(use_of(op.dst, Role::kData));
   if (is_register(op.dst2)) s.write(use_of(op.dst2, Role::kData));
   // Both operands of a swap are destinations.
   if (op.flags & kLaneSwap) {
@@ -217,6 +229,8 @@ StrictOp describe(const MicroOp& op) {
 }
 
 }  // namespace
+
+StrictOp describe_strict(const MicroOp& op) { return describe(op); }
 
 StrictTable make_strict_table(const Program& program) {
   StrictTable table(program.ops.size());

@@ -65,6 +65,7 @@ struct StrictOp {
   bool state_rules = false;                       // has rules about EXEC, M0 or vccz of its own
   std::int8_t hwreg_read = -1, hwreg_write = -1;  // of s_getreg and s_setreg
   bool writes_vskip = false;
+  bool writes_any_scalar = false;  // s_movreld: M0 says which
   bool is_f64_fma = false;
   std::uint8_t passes = 0;  // of an MFMA
   MatrixKind matrix = MatrixKind::kXdl;
@@ -91,5 +92,6 @@ inline bool is_valu(IssueClass c) {
 
 using StrictTable = std::vector<StrictOp>;
 StrictTable make_strict_table(const Program& program);
+StrictOp describe_strict(const MicroOp& op);
 
 }  // namespace zyfa::sim

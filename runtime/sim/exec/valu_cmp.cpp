@@ -139,8 +139,8 @@ void compare_class(Wave& w, const MicroOp& op) {
 }
 
 // The clamp bit asks for exceptions, which are not simulated (guide 6.5).
-#define ROW(name, sig, fn, flags) \
-  {"v_cmp_" name, sig, fn, Unit::kValu, (flags) | kIntClamp, 0},                 \
+#define ROW(name, sig, fn, flags)                                \
+  {"v_cmp_" name, sig, fn, Unit::kValu, (flags) | kIntClamp, 0}, \
       {"v_cmpx_" name, sig, fn, Unit::kValu, (flags) | kIntClamp | kWritesExec, 0}
 #define FLOATS(rel, R)                                                         \
   ROW(rel "_f32", "m=ff", (&compare_32<Relation::R, float>), kFloatMods),      \

@@ -92,8 +92,8 @@ void pack_fp8(Wave& w, const MicroOp& op) {
   }
   close(w, op, out);
 }
-// Rounds by MODE (the engine sets the host's rounding) or cuts off (SimCvtPkU8), clamps to 0..255, NaN gives 0; replaces
-// one byte of source 2, or of the destination.
+// Rounds by MODE (the engine sets the host's rounding) or cuts off (SimCvtPkU8), clamps to 0..255, NaN gives 0;
+// replaces one byte of source 2, or of the destination.
 ZYFA_SIM_INLINE u32 byte_of(float x, bool truncates) {
   const float clamped = x > 0.0f ? (x < 255.0f ? x : 255.0f) : 0.0f;
   // Adding 1.5 * 2^23 rounds to an integer that stands in the low bits.
@@ -162,8 +162,7 @@ void pack_norm_f32(Wave& w, const MicroOp& op) {
   const u32* a = fetch(w, op, 0, ta);
   const u32* b = fetch(w, op, 1, tb);
   const u32 in = w.f32_in;
-  for (unsigned l = 0; l < kLanes; ++l)
-    to.lane[l] = F(f32(flush32(a[l], in))) | (F(f32(flush32(b[l], in))) << 16);
+  for (unsigned l = 0; l < kLanes; ++l) to.lane[l] = F(f32(flush32(a[l], in))) | (F(f32(flush32(b[l], in))) << 16);
   close(w, op, Out{to.lane, false});
 }
 // One or two halves to 16-bit integers; op_sel picks the halves.

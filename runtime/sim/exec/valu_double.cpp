@@ -25,8 +25,10 @@ ZYFA_SIM_INLINE bool nan64(double x) { return x != x; }
 // A NaN result is the first NaN source made quiet, else the positive default NaN (lanes.h, fix_nan).
 ZYFA_SIM_INLINE u64 finish64(double r, double a, double b, double c) {
   if (!nan64(r)) return bits<u64>(r);
-  return nan64(a) ? quiet64(bits<u64>(a)) : nan64(b) ? quiet64(bits<u64>(b)) : nan64(c) ? quiet64(bits<u64>(c))
-                                                                                  : 0x7ff8000000000000ull;
+  return nan64(a)   ? quiet64(bits<u64>(a))
+         : nan64(b) ? quiet64(bits<u64>(b))
+         : nan64(c) ? quiet64(bits<u64>(c))
+                    : 0x7ff8000000000000ull;
 }
 
 // Chooses: F gives a source as it is, or a NaN it has made quiet itself; it is told MODE.IEEE.
@@ -173,7 +175,8 @@ ZYFA_SIM_INLINE T div_fixup(T s0, T s1, T s2) {
   const T infinity = std::numeric_limits<T>::infinity();
   if (s2 != s2) return s2;
   if (s1 != s1) return s1;
-  if ((s1 == 0 && s2 == 0) || (std::isinf(s1) && std::isinf(s2))) return std::copysign(std::numeric_limits<T>::quiet_NaN(), T(-1));
+  if ((s1 == 0 && s2 == 0) || (std::isinf(s1) && std::isinf(s2)))
+    return std::copysign(std::numeric_limits<T>::quiet_NaN(), T(-1));
   if (s1 == 0 || std::isinf(s2)) return negative ? -infinity : infinity;
   if (std::isinf(s1) || s2 == 0) return negative ? -T(0) : T(0);
   if (exponent_field(s2) - exponent_field(s1) < kUnderflow) return negative ? -T(0) : T(0);
@@ -307,8 +310,7 @@ constexpr OpRow kRows[] = {
     {"v_div_fmas_f32", "f=fff", &div_fmas_f32, Unit::kValu, kF | kReadsVcc, 0},
     {"v_div_fmas_f64", "d=ddd", &div_fmas_f64, Unit::kValu, kF | kReadsVcc, 0},
     {"v_div_fixup_f32", "f=fff", &div_fixup_f32, Unit::kValu, kF, 0},
-    {"v_div_fixup_f64", "d=ddd",
-     &div_fixup_f64, Unit::kValu, kF, 0},
+    {"v_div_fixup_f64", "d=ddd", &div_fixup_f64, Unit::kValu, kF, 0},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// f16 arithmetic: scalar halves with op_sel, packed pairs, mixed precision and dot products (CDNA4 ISA guide 12.7-12.11).
-// Compiled once per host instruction set.
+// f16 arithmetic: scalar halves with op_sel, packed pairs, mixed precision and dot products (CDNA4 ISA
+// guide 12.7-12.11). Compiled once per host instruction set.
 //
 // Values are computed in double, exactly or rounded to odd, and rounded once to f16 by MODE in integer arithmetic
 // (half_of), so the host stays in round-to-nearest. A NaN source gives its quiet form.
@@ -191,7 +191,8 @@ void ldexp_half(Wave& w, const MicroOp& op) {
 }
 
 // Sources of the mixed forms: f32, or a half of f16 when op_sel_hi says so; abs/neg are printed on the operands and act
-// on the f32 value. An inline constant has its value in either format. The sum is rounded to f32 by FP_ROUND bits 1:0 (the engine sets the host's mode) and then to f16.
+// on the f32 value. An inline constant has its value in either format. The sum is rounded to f32 by FP_ROUND bits 1:0
+// (the engine sets the host's mode) and then to f16.
 enum class MixTo { kF32, kLow, kHigh };
 template <MixTo To>
 void mix(Wave& w, const MicroOp& op) {
@@ -251,29 +252,31 @@ void dot2(Wave& w, const MicroOp& op) {
   close(w, op, Out{to.lane, false});
 }
 
-constexpr u32 kH = kFloatMods | kIntClamp;              // clamp and omod are applied by the handler
-constexpr u32 kKeeps = kH | kOpSel | kPartialWrite;     // the other half of the destination is kept
-#define H1(name, expr)                                                                                              \
-  {name, "h=h", (&half_op<1, false, false, Arithmetic<([](double a, double, double) { return expr; })>::run>), Unit::kValu, \
-   kH, 0}
+constexpr u32 kH = kFloatMods | kIntClamp;           // clamp and omod are applied by the handler
+constexpr u32 kKeeps = kH | kOpSel | kPartialWrite;  // the other half of the destination is kept
+#define H1(name, expr)                                                                                   \
+  {name,        "h=h", (&half_op<1, false, false, Arithmetic<([](double a, double, double) { return expr; })>::run>), \
+   Unit::kValu, kH,    0}
 #define HT(name, expr) \
   {name, "h=h", (&half_op<1, false, false, Transcendental<([](double a) { return expr; })>::run>), Unit::kTrans, kH, 0}
 #define H2(name, F) {name, "h=hh", (&half_op<2, false, false, F>), Unit::kValu, kH, 0}
 #define H3(name, flags, F) {name, "h=hhh", (&half_op<3, false, false, F>), Unit::kValu, flags, 0}
 #define P2(name, F) {name, "q=qq", (&packed_half<2, false, F>), Unit::kValu, kFloatMods | kPacked | kIntClamp, 0}
 #define P3(name, F) {name, "q=qqq", (&packed_half<3, false, F>), Unit::kValu, kFloatMods | kPacked | kIntClamp, 0}
-#define DOT(name, tied, order, decode)                                                                     \
-  {name, tied ? "f=qq" : "f=qqf", (&dot2<tied, DotOrder::order, decode>), Unit::kValu, \
-   kDot | kIntClamp | (tied ? kTied | kFloatMods : kPacked), 0}
+#define DOT(name, tied, order, decode)                       \
+  {name,                                                     \
+   tied ? "f=qq" : "f=qqf",                                  \
+   (&dot2<tied, DotOrder::order, decode>),                   \
+   Unit::kValu,                                              \
+   kDot | kIntClamp | (tied ? kTied | kFloatMods : kPacked), \
+   0}
 
 template <bool Max>
-constexpr auto kPropagating3 = [](u32 a, u32 b, u32 c, const HalfMode&, u32 flags) {
-  return propagating3<Max>(a, b, c, flags & 2);
-};
+constexpr auto kPropagating3 =
+    [](u32 a, u32 b, u32 c, const HalfMode&, u32 flags) { return propagating3<Max>(a, b, c, flags & 2); };
 template <bool Max>
-constexpr auto kPackedExtreme = [](u32 a, u32 b, u32, const HalfMode&, u32 flags) {
-  return extreme_half<Max>(a, b, flags & 1);
-};
+constexpr auto kPackedExtreme =
+    [](u32 a, u32 b, u32, const HalfMode&, u32 flags) { return extreme_half<Max>(a, b, flags & 1); };
 
 constexpr OpRow kRows[] = {
     H2("v_add_f16", Arithmetic<kAdd>::run),

@@ -32,9 +32,7 @@ ZYFA_SIM_INLINE float cube_s(float x, float y, float z) {
   if (axis == 1) return x;
   return x < 0.0f ? z : -z;
 }
-ZYFA_SIM_INLINE float cube_t(float x, float y, float z) {
-  return major_axis(x, y, z) == 1 ? (y < 0.0f ? -z : z) : -y;
-}
+ZYFA_SIM_INLINE float cube_t(float x, float y, float z) { return major_axis(x, y, z) == 1 ? (y < 0.0f ? -z : z) : -y; }
 ZYFA_SIM_INLINE float cube_ma(float x, float y, float z) {
   const int axis = major_axis(x, y, z);
   return 2.0f * (axis == 2 ? z : axis == 1 ? y : x);
@@ -96,7 +94,8 @@ void quad_sad_16(Wave& w, const MicroOp& op) {
       u32 packed = 0;
       for (unsigned h = 0; h < 2; ++h) {
         const u32 d = bytes_sad<Masked>(static_cast<u32>(a >> (8 * (2 * k + h))), b[l]);
-        packed |= (saturate(static_cast<u64>(d) + ((c[k][l] >> (16 * h)) & 0xffff), 0xffff, op.clamp) & 0xffff) << (16 * h);
+        packed |= (saturate(static_cast<u64>(d) + ((c[k][l] >> (16 * h)) & 0xffff), 0xffff, op.clamp) & 0xffff)
+                  << (16 * h);
       }
       to[k].lane[l] = packed;
     }
@@ -189,12 +188,13 @@ constexpr OpRow kRows[] = {
     {"v_mqsad_pk_u16_u8", "l=lil", &quad_sad_16<true>, Unit::kValu, kIntClamp, 0},
     {"v_mqsad_u32_u8", "t=lit", &quad_sad_32, Unit::kValu, kIntClamp, 0},
     {"v_lerp_u8", "i=iii", (&lanes_32<3, lerp_u8>), Unit::kValu, 0, 0},
-    {"v_prng_b32", "i=i", (&lanes_32<1, ([](u32 a, u32, u32) { return (a << 1) ^ (a >> 31 ? 197u : 0u); })>), Unit::kValu,
-     0, 0},
+    {"v_prng_b32", "i=i", (&lanes_32<1, ([](u32 a, u32, u32) { return (a << 1) ^ (a >> 31 ? 197u : 0u); })>),
+     Unit::kValu, 0, 0},
     {"v_sat_pk_u8_i16", "i=i", (&lanes_32<1, ([](u32 a, u32, u32) { return sat_u8(a) | (sat_u8(a >> 16) << 8); })>),
      Unit::kValu, 0, 0},
-    {"v_cvt_off_f32_i4", "f=i",
-     (&lanes_32<1, ([](u32 a, u32, u32) { return raw(static_cast<float>(static_cast<i32>(a << 28) >> 28) * 0.0625f); })>),
+    {"v_cvt_off_f32_i4", "f=i", (&lanes_32<1, ([](u32 a, u32, u32) {
+                                             return raw(static_cast<float>(static_cast<i32>(a << 28) >> 28) * 0.0625f);
+                                           })>),
      Unit::kValu, kFloatMods, 0},
     {"v_pack_b32_f16", "i=qq", &pack_half, Unit::kValu, kFloatMods | kOpSel | kIntClamp, 0},
     {"v_trig_preop_f64", "d=di", &trig_preop_f64, Unit::kValu, kFloatMods, 0},

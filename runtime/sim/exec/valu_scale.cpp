@@ -109,7 +109,8 @@ ZYFA_SIM_INLINE u32 rounded(const Wave& w, float x, const Scale& s) {
   const u64 b = bits<u64>(v), magnitude = b & 0x7fffffffffffffffull;
   const u32 sign = static_cast<u32>(b >> 63);
   if constexpr (T == Wide::kBf16) {
-    const u64 code = magnitude == 0x7ff0000000000000ull ? ~0ull : round_double(magnitude, 7, -126, Toward::kNearestEven);
+    const u64 code =
+        magnitude == 0x7ff0000000000000ull ? ~0ull : round_double(magnitude, 7, -126, Toward::kNearestEven);
     return (sign << 15) | (code > kF.largest ? kF.overflow : static_cast<u32>(code));
   }
   const u64 code = magnitude == 0x7ff0000000000000ull ? ~0ull : round_double(magnitude, 23, -126, Toward::kNearestEven);
@@ -283,28 +284,28 @@ void widen_one(Wave& w, const MicroOp& op) {
 constexpr u32 kPart = kOpSel | kPartialWrite;
 #define ROW(name, sig, flags, ...) {"v_cvt_" name, sig, (&__VA_ARGS__), Unit::kValu, flags, 0}
 #define SCALED(name, sig, flags, ...) ROW("scalef32_" name, sig, flags, __VA_ARGS__)
-#define EIGHT_BITS(fmt, F)                                                                                 \
-  ROW("sr_" fmt "_f32", "i=fi", kFloatMods | kPart, narrow_stochastic<F, Wide::kF32, false>),              \
-      SCALED("pk_" fmt "_f32", "i=fff", kFloatMods | kPart, narrow_pair<F, Wide::kF32>),                   \
-      SCALED("pk_" fmt "_f16", "i=qf", kPart, narrow_pair<F, Wide::kF16>),                                 \
-      SCALED("pk_" fmt "_bf16", "i=qf", kPart, narrow_pair<F, Wide::kBf16>),                               \
-      SCALED("sr_" fmt "_f32", "i=fif", kFloatMods | kPart, narrow_stochastic<F, Wide::kF32, true>),       \
-      SCALED("sr_" fmt "_f16", "i=hif", kFloatMods | kPart, narrow_stochastic<F, Wide::kF16, true>),       \
-      SCALED("sr_" fmt "_bf16", "i=bif", kFloatMods | kPart, narrow_stochastic<F, Wide::kBf16, true>),     \
-      SCALED("pk_f32_" fmt, "p=if", kOpSel, widen_pair<F, Wide::kF32>),                                    \
-      SCALED("pk_f16_" fmt, "i=if", kOpSel, widen_pair<F, Wide::kF16>),                                    \
-      SCALED("pk_bf16_" fmt, "i=if", kOpSel, widen_pair<F, Wide::kBf16>),                                  \
-      SCALED("f32_" fmt, "f=if", kOpSel, widen_one<F, Wide::kF32>),                                        \
+#define EIGHT_BITS(fmt, F)                                                                             \
+  ROW("sr_" fmt "_f32", "i=fi", kFloatMods | kPart, narrow_stochastic<F, Wide::kF32, false>),          \
+      SCALED("pk_" fmt "_f32", "i=fff", kFloatMods | kPart, narrow_pair<F, Wide::kF32>),               \
+      SCALED("pk_" fmt "_f16", "i=qf", kPart, narrow_pair<F, Wide::kF16>),                             \
+      SCALED("pk_" fmt "_bf16", "i=qf", kPart, narrow_pair<F, Wide::kBf16>),                           \
+      SCALED("sr_" fmt "_f32", "i=fif", kFloatMods | kPart, narrow_stochastic<F, Wide::kF32, true>),   \
+      SCALED("sr_" fmt "_f16", "i=hif", kFloatMods | kPart, narrow_stochastic<F, Wide::kF16, true>),   \
+      SCALED("sr_" fmt "_bf16", "i=bif", kFloatMods | kPart, narrow_stochastic<F, Wide::kBf16, true>), \
+      SCALED("pk_f32_" fmt, "p=if", kOpSel, widen_pair<F, Wide::kF32>),                                \
+      SCALED("pk_f16_" fmt, "i=if", kOpSel, widen_pair<F, Wide::kF16>),                                \
+      SCALED("pk_bf16_" fmt, "i=if", kOpSel, widen_pair<F, Wide::kBf16>),                              \
+      SCALED("f32_" fmt, "f=if", kOpSel, widen_one<F, Wide::kF32>),                                    \
       SCALED("f16_" fmt, "i=if", kPart, widen_one<F, Wide::kF16>)
-#define SIX_BITS(fmt, F)                                                              \
-  SCALED("2xpk16_" fmt "_f32", "t=ttf", 0, narrow_32<F, Wide::kF32, false, true>),    \
-      SCALED("pk32_" fmt "_f16", "t=tf", 0, narrow_32<F, Wide::kF16, false, false>),  \
-      SCALED("pk32_" fmt "_bf16", "t=tf", 0, narrow_32<F, Wide::kBf16, false, false>), \
-      SCALED("sr_pk32_" fmt "_f32", "t=tif", 0, narrow_32<F, Wide::kF32, true, false>), \
-      SCALED("sr_pk32_" fmt "_f16", "t=tif", 0, narrow_32<F, Wide::kF16, true, false>), \
+#define SIX_BITS(fmt, F)                                                                  \
+  SCALED("2xpk16_" fmt "_f32", "t=ttf", 0, narrow_32<F, Wide::kF32, false, true>),        \
+      SCALED("pk32_" fmt "_f16", "t=tf", 0, narrow_32<F, Wide::kF16, false, false>),      \
+      SCALED("pk32_" fmt "_bf16", "t=tf", 0, narrow_32<F, Wide::kBf16, false, false>),    \
+      SCALED("sr_pk32_" fmt "_f32", "t=tif", 0, narrow_32<F, Wide::kF32, true, false>),   \
+      SCALED("sr_pk32_" fmt "_f16", "t=tif", 0, narrow_32<F, Wide::kF16, true, false>),   \
       SCALED("sr_pk32_" fmt "_bf16", "t=tif", 0, narrow_32<F, Wide::kBf16, true, false>), \
-      SCALED("pk32_f32_" fmt, "t=tf", 0, widen_32<F, Wide::kF32>),                    \
-      SCALED("pk32_f16_" fmt, "t=tf", 0, widen_32<F, Wide::kF16>),                    \
+      SCALED("pk32_f32_" fmt, "t=tf", 0, widen_32<F, Wide::kF32>),                        \
+      SCALED("pk32_f16_" fmt, "t=tf", 0, widen_32<F, Wide::kF16>),                        \
       SCALED("pk32_bf16_" fmt, "t=tf", 0, widen_32<F, Wide::kBf16>)
 
 constexpr OpRow kRows[] = {

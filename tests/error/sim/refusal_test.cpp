@@ -65,16 +65,17 @@ TEST(MemoryFault, ReleasedBufferIsGone) {
 
 TEST(Unsupported, IsRefusedBeforeTheFirstInstruction) {
   const auto device = make_device();
-  const Status status = run_code("v_mov_b32 v4, 0\ns_sendmsg sendmsg(MSG_INTERRUPT)\n", *device);
+  const Status status = run_code("v_mov_b32 v4, 0\ns_sendmsghalt sendmsg(MSG_INTERRUPT)\n", *device);
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(status.error().message, HasSubstr("s_sendmsg"));
+  EXPECT_THAT(status.error().message, HasSubstr("s_sendmsghalt"));
+  EXPECT_THAT(status.error().message, HasSubstr("halts the wave"));
   EXPECT_THAT(status.error().message, HasSubstr("+0x"));
 }
 
 TEST(Unsupported, UnreachableInstructionsDoNotMatter) {
   const auto device = make_device();
-  EXPECT_TRUE(run_code("s_branch end\ns_sendmsg sendmsg(MSG_INTERRUPT)\nend:\n", *device).has_value());
+  EXPECT_TRUE(run_code("s_branch end\ns_sendmsghalt sendmsg(MSG_INTERRUPT)\nend:\n", *device).has_value());
 }
 
 TEST(Unsupported, RegistersOutsideOfTheAllocation) {
@@ -121,15 +122,52 @@ TEST(Launch, WavesThatEndDoNotBlockABarrier) {
                   .has_value());
 }
 
-// Modes under which vector instructions mean something else.
-TEST(Launch, UnknownModesAreFaults) {
-  for (const char* bit : {"27", "28"}) {
+// What is known not to be simulated is refused with the reason, before anything runs.
+TEST(Unsupported, NamesTheReason) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"v_screen_partition_4se_b32 v4, v0", "no semantics"},
+      {"v_clrexcp", "exceptions"},
+      {"s_cbranch_g_fork s[20:21], s[22:23]", "fork and join"},
+      {"s_cbranch_i_fork s[20:21], end", "fork and join"},
+      {"s_cbranch_join s20", "fork and join"},
+      {"s_rfe_b64 s[20:21]", "trap handler"},
+      {"s_rfe_restore_b64 s[20:21], s22", "trap handler"},
+      {"s_endpgm_saved", "trap handler"},
+      {"s_endpgm_ordered_ps_done", "pixel shaders"},
+      {"s_sethalt 1", "halts the wave"},
+      {"s_sendmsg sendmsg(MSG_GS_DONE, GS_OP_NOP)", "MSG_INTERRUPT"},
+      {"s_getreg_b32 s20, hwreg(HW_REG_IB_STS)", "only MODE, STATUS"},
+      {"s_getreg_b32 s20, hwreg(HW_REG_LDS_ALLOC)", "only MODE, STATUS"},
+  };
+  for (const auto& [code, reason] : cases) {
     const auto device = make_device();
-    const Status status = run_code(
-        std::string("s_setreg_imm32_b32 hwreg(HW_REG_MODE, ") + bit + ", 1), 1\ns_nop 1\nv_mov_b32 v4, 0\n", *device);
+    const Status status = run_code(std::string("global_store_dword v1, v0, s[6:7]\n") + code + "\nend:\n", *device);
+    ASSERT_FALSE(status.has_value()) << code;
+    EXPECT_EQ(status.error().code, ErrorCode::kUnsupported) << code;
+    EXPECT_THAT(status.error().message, HasSubstr(reason)) << code;
+  }
+}
+
+TEST(Launch, TrapsAreFaults) {
+  for (const SimChecks checks : {SimChecks::kPlain, SimChecks::kStrict}) {
+    const auto device = make_device(checks);
+    const Status status = run_code("s_trap 2\n", *device);
     ASSERT_FALSE(status.has_value());
     EXPECT_EQ(status.error().code, ErrorCode::kDeviceError);
-    EXPECT_THAT(status.error().details.at(0), HasSubstr("s_setreg_imm32_b32"));
+    EXPECT_THAT(status.error().message, HasSubstr("trap 2"));
+  }
+}
+
+// The guide calls an index that leaves the wave's registers illegal (6.6.1).
+TEST(Launch, GprIndicesOutsideOfTheRegistersAreFaults) {
+  const auto device = make_device();
+  EXPECT_TRUE(run_code("s_set_gpr_idx_on 27, gpr_idx(SRC0)\nv_mov_b32 v4, v100\ns_set_gpr_idx_off\n", *device));
+  for (const char* what : {"gpr_idx(SRC0)\nv_mov_b32 v4, v100", "gpr_idx(DST)\nv_mov_b32 v100, v0",
+                           "gpr_idx(SRC1)\nv_add_u32 v4, v0, v100"}) {
+    const Status status = run_code(std::string("s_set_gpr_idx_on 28, ") + what + "\n", *device);
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().code, ErrorCode::kDeviceError);
+    EXPECT_THAT(status.error().message, HasSubstr("reaches v128; the wave has 128 arch VGPRs"));
   }
 }
 
