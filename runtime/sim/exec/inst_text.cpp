@@ -177,6 +177,13 @@ TextOperand parse_operand(std::string_view s) {
   return out;
 }
 
+// LLVM prints an inline constant where its own tables want a register as "1.0/*Invalid immediate*/". The hardware takes
+// one as the scale of a matrix instruction (AMD CDNA4 ISA guide 7.2.1).
+constexpr std::string_view kInvalidImmediate = "/*Invalid immediate*/";
+std::string_view without_comment(std::string_view s) {
+  return s.ends_with(kInvalidImmediate) ? s.substr(0, s.size() - kInvalidImmediate.size()) : s;
+}
+
 TextModifier parse_modifier(std::string_view s) {
   const auto colon = s.find(':');
   if (colon != std::string_view::npos) return {s.substr(0, colon), s.substr(colon + 1)};
@@ -227,14 +234,22 @@ std::optional<InstText> parse_instruction(std::string_view text) {
     }
     return out;
   }
+  const bool scaled = std::string_view(out.mnemonic).starts_with("v_mfma_scale_");
   const auto parts = split_top(rest, ',');
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i + 1 < parts.size()) {
-      out.operands.push_back(parse_operand(parts[i]));
+      out.operands.push_back(parse_operand(scaled ? without_comment(parts[i]) : parts[i]));
       continue;
     }
     // The last piece carries the modifiers.
-    const auto pieces = split_top(parts[i], ' ');
+    std::string_view last = parts[i];
+    if (const auto comment = last.find(kInvalidImmediate); scaled && comment != std::string_view::npos) {
+      out.operands.push_back(parse_operand(last.substr(0, comment)));
+      for (const auto piece : split_top(last.substr(comment + kInvalidImmediate.size()), ' '))
+        if (!piece.empty()) out.modifiers.push_back(parse_modifier(piece));
+      continue;
+    }
+    const auto pieces = split_top(last, ' ');
     for (std::size_t k = 0; k < pieces.size(); ++k) {
       if (pieces[k].empty()) continue;
       if (k == 0) {

@@ -88,6 +88,7 @@ enum RowFlag : std::uint32_t {
   kGlobal = 1u << 26,
   kScratch = 1u << 27,
   kSelects = 1u << 28,     // v_cndmask: only the selected source matters
+  kDgemm = 1u << 30,       // MFMA with f64 inputs, beside kSgemm: wait states of its own
   kWideAddend = 1u << 29,  // v_mad_u64_u32: the high dword of the addend reaches the high result alone
 };
 
@@ -101,9 +102,9 @@ using Handler = void (*)(Wave&, const MicroOp&);
 
 // One instruction the simulator knows. Signature: destination codes, '=', source codes.
 //   i int32, f f32, h f16, b bf16, d f64, l int64, p two f32, q two f16, m lane mask (SGPR pair), s scalar int32,
-//   S scalar int64, t register tuple of any size, k immediate, a address (VGPRs or "off"), r buffer resource,
-//   x f32 or a half of f16 as op_sel_hi says, n nothing is read: tuple that names a destination, g SGPR pair or "off"
-//   of a global address, o offset of a scalar load, w hardware register
+//   S scalar int64, t register tuple of any size, D the same with constants of f64, k immediate, a address (VGPRs or
+//   "off"), r buffer resource, x f32 or a half of f16 as op_sel_hi says, n nothing is read: tuple that names a
+//   destination, g SGPR pair or "off" of a global address, o offset of a scalar load, w hardware register
 struct OpRow {
   const char* mnemonic;
   const char* signature;

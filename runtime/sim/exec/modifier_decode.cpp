@@ -228,6 +228,8 @@ bool Reader::bits(const TextModifier& m) {
     op.neg_lo = value;
   } else if (m.name == "neg_hi") {
     op.neg_hi = value;
+  } else if (m.name == "neg" && (op.flags & kDgemm)) {
+    op.blgp = value;  // f64 forms: BLGP negates A, B and C
   } else {
     return false;
   }
@@ -273,9 +275,6 @@ Refusal Reader::read(const TextModifier& m) {
 
 // Which modifiers an instruction may carry at all.
 Refusal check_fields(const InstText& inst, const MicroOp& op) {
-  const bool f8f6f4 = std::string_view(inst.mnemonic).ends_with("f8f6f4");
-  if (op.unit == Unit::kMfma && !f8f6f4 && (op.cbsz || op.abid || op.blgp)) return "lane broadcast (cbsz, abid, blgp)";
-  if (f8f6f4 && (op.cbsz > 4 || op.blgp > 4)) return fmt::format("matrix format cbsz:{} blgp:{}", op.cbsz, op.blgp);
   if (op.op_sel && !(op.flags & (kPacked | kOpSel | kScaled))) return "op_sel";
   if ((op.neg_lo || op.neg_hi) && !(op.flags & kPacked)) return "neg_lo/neg_hi";
   for (unsigned i = 0; i < op.sources; ++i) {

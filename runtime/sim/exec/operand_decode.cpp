@@ -15,7 +15,7 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 bool is_scalar_type(char t) { return t == 's' || t == 'S' || t == 'm' || t == 'r' || t == 'g' || t == 'o'; }
-bool is_wide(char t) { return t == 'd' || t == 'l' || t == 'S' || t == 'm'; }
+bool is_wide(char t) { return t == 'd' || t == 'D' || t == 'l' || t == 'S' || t == 'm'; }
 
 // The f16 or bf16 inline constants are few: converting through float is exact for all but 1/(2*pi).
 u32 half_bits(double x) {
@@ -144,7 +144,8 @@ Refusal decode_source(const TextOperand& t, char type, const RegisterFile& file,
       if (is_scalar_type(type) || type == 'k') return fmt::format("operand {} where a scalar is expected", t.text);
       return decode_register(t, file, o);
     case TokenKind::kSgpr:
-      if (type == 'a' || type == 't') return fmt::format("operand {} where vector registers are expected", t.text);
+      if (type == 'a' || type == 't' || type == 'D')
+        return fmt::format("operand {} where vector registers are expected", t.text);
       return decode_register(t, file, o);
     case TokenKind::kSpecial:
       o.kind = OperandKind::kSpecial;
@@ -185,6 +186,7 @@ unsigned expected_count(char type) {
     case 'r':
       return 4;
     case 't':
+    case 'D':
     case 'a':
     case 'g':
     case 'o':

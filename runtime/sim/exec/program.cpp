@@ -11,6 +11,7 @@
 
 #include "jit/llvm/assembler.h"
 #include "runtime/sim/exec/group.h"
+#include "runtime/sim/exec/matrix_decode.h"
 #include "runtime/sim/exec/operand_decode.h"
 #include "runtime/sim/exec/rows.h"
 
@@ -52,6 +53,7 @@ struct RefusedName {
 };
 constexpr std::array kRefused{
     RefusedName{"v_screen_partition_4se_b32", "AMD publishes no semantics for it"},
+    RefusedName{"v_mfma_ld_scale_b32", "a scale load without the MFMA that it belongs to"},
     RefusedName{"v_clrexcp", "exceptions are not simulated"},
     RefusedName{"s_cbranch_g_fork", "the fork and join stack of MODE.csp is not simulated"},
     RefusedName{"s_cbranch_i_fork", "the fork and join stack of MODE.csp is not simulated"},
@@ -90,16 +92,6 @@ const OpRow* find_row(const InstText& inst) {
   return first == last ? nullptr : first->second;
 }
 
-// Passes and flops of an MFMA (gfx950-isa.md 1.5): f8f6f4 forms without an 8-bit operand take half the passes.
-void finish_matrix(const InstText& inst, MicroOp& op) {
-  const std::uint32_t dim = (op.arg >> 8) & 0xff, k = op.arg & 0xff;
-  std::uint32_t passes = op.arg >> 16;
-  const bool f8f6f4 = std::string_view(inst.mnemonic).ends_with("f8f6f4");
-  if (f8f6f4 && op.cbsz > 1 && op.blgp > 1) passes /= 2;
-  op.arg = (passes << 16) | (op.arg & 0xffff);
-  op.flops = 2 * dim * dim * k;
-}
-
 // A load into half of a register leaves the other half alone.
 std::uint32_t written_bits(std::string_view mnemonic) {
   if (mnemonic.find("d16_hi") != std::string_view::npos) return 0xffff0000u;
@@ -119,7 +111,9 @@ Refusal decode_one(const jit::Decoded& d, const RegisterFile& registers, std::de
   if (Refusal refusal = check_values(*inst, op); !refusal.empty()) return refusal;
   op.run = op.row->run;
   if ((op.flags & kLoad) && (op.flags & kPartialWrite)) op.dst_bits = written_bits(inst->mnemonic);
-  if (op.unit == Unit::kMfma) finish_matrix(*inst, op);
+  if (op.unit == Unit::kMfma) {
+    if (Refusal refusal = finish_matrix(*inst, op); !refusal.empty()) return refusal;
+  }
   if (inst->mnemonic == "s_nop") op.nop_states = static_cast<std::uint8_t>((op.src[0].lo & 15) + 1);
   if (std::string_view(inst->mnemonic).starts_with("global_load_lds_")) op.lds = true;
   if (op.lds != (op.dst.kind == OperandKind::kNone && (op.flags & kLoad) && (op.flags & (kBuffer | kGlobal))))
@@ -216,13 +210,14 @@ void Scan::walk() {
 }  // namespace
 
 std::vector<VectorTables> runnable_vector_tables() {
-#define ZYFA_TABLES(isa)                                                                                  \
-  VectorTables {                                                                                          \
-    #isa, {                                                                                               \
-      isa::float_rows(), isa::half_rows(), isa::double_rows(), isa::integer_rows(), isa::convert_rows(),  \
-          isa::compare_rows(), isa::cross_rows(), isa::int16_rows(), isa::misc_rows(), isa::scale_rows(), \
-          isa::matrix_rows()                                                                              \
-    }                                                                                                     \
+#define ZYFA_TABLES(isa)                                                                                          \
+  VectorTables {                                                                                                  \
+    #isa, {                                                                                                       \
+      isa::float_rows(), isa::half_rows(), isa::double_rows(), isa::integer_rows(), isa::convert_rows(),          \
+          isa::compare_rows(), isa::cross_rows(), isa::int16_rows(), isa::misc_rows(), isa::scale_rows(),         \
+          isa::dense_matrix_rows(), isa::scaled_matrix_rows(), isa::block_matrix_rows(), isa::int8_matrix_rows(), \
+          isa::sparse_matrix_rows(), isa::double_matrix_rows()                                                    \
+    }                                                                                                             \
   }
   std::vector<VectorTables> runnable;
 #if defined(__x86_64__)

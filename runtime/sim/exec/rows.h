@@ -18,7 +18,12 @@
   RowTable int16_rows();            \
   RowTable misc_rows();             \
   RowTable scale_rows();            \
-  RowTable matrix_rows();           \
+  RowTable dense_matrix_rows();     \
+  RowTable scaled_matrix_rows();    \
+  RowTable block_matrix_rows();     \
+  RowTable int8_matrix_rows();      \
+  RowTable sparse_matrix_rows();    \
+  RowTable double_matrix_rows();    \
   }
 
 ZYFA_SIM_VECTOR_TABLES(baseline)
@@ -36,7 +41,7 @@ RowTable vector_memory_rows();
 // The vector tables for one host instruction set. Row i of a table is the same instruction in all of them.
 struct VectorTables {
   const char* name;  // "avx512", "avx2" or "baseline"
-  std::array<RowTable, 11> tables;
+  std::array<RowTable, 16> tables;
 };
 // Those this host runs, widest first; results are the same bits.
 std::vector<VectorTables> runnable_vector_tables();

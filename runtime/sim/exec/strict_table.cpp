@@ -212,10 +212,8 @@ StrictOp describe(const MicroOp& op) {
     s.write(use_of(op.src[0], Role::kData));
   }
   if (op.unit == Unit::kMfma) {
-    s.passes = static_cast<u8>(op.arg >> 16);
-    s.matrix = name.starts_with("v_mfma_f64") ? MatrixKind::kDgemm
-               : op.flags & kSgemm            ? MatrixKind::kSgemm
-                                              : MatrixKind::kXdl;
+    s.passes = static_cast<u8>(op.arg >> 24);
+    s.matrix = op.flags & kDgemm ? MatrixKind::kDgemm : op.flags & kSgemm ? MatrixKind::kSgemm : MatrixKind::kXdl;
   }
   if (op.unit == Unit::kLds) lds_access(s, op);
   s.memory_align = memory_align(op);

@@ -12,6 +12,7 @@ namespace {
 void run_loop(benchmark::State& state, const std::string& body, const char* counter, double per_iteration) {
   const std::string code =
       "v_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v1, 4, v0\n.set i, 2\n.rept 126\nv_mov_b32 v[i], 0\n.set i, i+1\n.endr\n"
+      "v_mov_b32 v100, 0x7f7f7f7f\nv_mov_b32 v101, v100\n"  // scales of 1.0
       "ds_write_b128 v1, v[8:11]\ns_waitcnt lgkmcnt(0)\ns_barrier\ns_movk_i32 s8, 200\nloop:\n" +
       body + "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 loop\n";
   const Bytes object = assemble_kernel(code, {.lds = 8192, .workgroup = 512});

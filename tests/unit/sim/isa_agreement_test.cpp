@@ -89,7 +89,81 @@ v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[40:47], v[24:39]
 v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:21], v[40:43], v[24:39] cbsz:2 blgp:4
 v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[16:23], v[40:47], v[24:27], v50, v51
 v_mfma_i32_32x32x32_i8 v[0:15], v[16:19], v[20:23], v[24:39]
-v_smfmac_f32_16x16x128_fp8_fp8 v[0:3], v[16:19], v[40:47], v50
+v_mfma_f32_32x32x1_2b_f32 v[0:31], v32, v40, v[0:31]
+v_mfma_f32_16x16x1_4b_f32 v[0:15], v32, v40, v[0:15]
+v_mfma_f32_4x4x1_16b_f32 v[0:3], v32, v40, v[0:3]
+v_mfma_f32_32x32x2_f32 v[0:15], v32, v40, v[0:15]
+v_mfma_f32_16x16x4_f32 v[0:3], v32, v40, v[0:3]
+v_mfma_f32_32x32x4_2b_f16 v[0:31], v[32:33], v[40:41], v[0:31]
+v_mfma_f32_16x16x4_4b_f16 v[0:15], v[32:33], v[40:41], v[0:15]
+v_mfma_f32_4x4x4_16b_f16 v[0:3], v[32:33], v[40:41], v[0:3]
+v_mfma_f32_32x32x8_f16 v[0:15], v[32:33], v[40:41], v[0:15]
+v_mfma_f32_16x16x16_f16 v[0:3], v[32:33], v[40:41], v[0:3]
+v_mfma_f32_32x32x16_f16 v[0:15], v[32:35], v[40:43], v[0:15]
+v_mfma_f32_16x16x32_f16 v[0:3], v[32:35], v[40:43], v[0:3]
+v_mfma_f32_32x32x4_2b_bf16 v[0:31], v[32:33], v[40:41], v[0:31]
+v_mfma_f32_16x16x4_4b_bf16 v[0:15], v[32:33], v[40:41], v[0:15]
+v_mfma_f32_4x4x4_16b_bf16 v[0:3], v[32:33], v[40:41], v[0:3]
+v_mfma_f32_32x32x8_bf16 v[0:15], v[32:33], v[40:41], v[0:15]
+v_mfma_f32_16x16x16_bf16 v[0:3], v[32:33], v[40:41], v[0:3]
+v_mfma_f32_32x32x16_bf16 v[0:15], v[32:35], v[40:43], v[0:15]
+v_mfma_f32_16x16x32_bf16 v[0:3], v[32:35], v[40:43], v[0:3]
+v_mfma_i32_32x32x4_2b_i8 v[0:31], v32, v40, v[0:31]
+v_mfma_i32_16x16x4_4b_i8 v[0:15], v32, v40, v[0:15]
+v_mfma_i32_4x4x4_16b_i8 v[0:3], v32, v40, v[0:3]
+v_mfma_i32_32x32x16_i8 v[0:15], v[32:33], v[40:41], v[0:15]
+v_mfma_i32_16x16x32_i8 v[0:3], v[32:33], v[40:41], v[0:3]
+v_mfma_i32_16x16x64_i8 v[0:3], v[32:35], v[40:43], v[0:3]
+v_mfma_f64_16x16x4_f64 v[0:7], v[32:33], v[40:41], v[0:7]
+v_mfma_f64_4x4x4_4b_f64 v[0:1], v[32:33], v[40:41], v[0:1] neg:[1,0,1]
+v_mfma_f32_32x32x16_fp8_fp8 v[0:15], v[32:33], v[40:41], v[0:15]
+v_mfma_f32_16x16x32_fp8_fp8 v[0:3], v[32:33], v[40:41], v[0:3]
+v_mfma_f32_32x32x16_fp8_bf8 v[0:15], v[32:33], v[40:41], v[0:15]
+v_mfma_f32_16x16x32_fp8_bf8 v[0:3], v[32:33], v[40:41], v[0:3]
+v_mfma_f32_32x32x16_bf8_fp8 v[0:15], v[32:33], v[40:41], v[0:15]
+v_mfma_f32_16x16x32_bf8_fp8 v[0:3], v[32:33], v[40:41], v[0:3]
+v_mfma_f32_32x32x16_bf8_bf8 v[0:15], v[32:33], v[40:41], v[0:15]
+v_mfma_f32_16x16x32_bf8_bf8 v[0:3], v[32:33], v[40:41], v[0:3]
+v_mfma_f32_32x32x4_2b_f16 v[0:31], v[32:33], v[40:41], v[0:31] cbsz:1 abid:1 blgp:3
+v_mfma_i32_4x4x4_16b_i8 v[0:3], v32, v40, v[0:3] cbsz:3 abid:5 blgp:6
+v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[32:39], v[40:45], v[0:3] cbsz:0 blgp:2
+v_mfma_scale_f32_32x32x64_f8f6f4 v[0:15], v[32:37], v[40:47], v[0:15], v50, v51 op_sel:[1,0,0] op_sel_hi:[0,1,0] cbsz:2 blgp:0
+v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[32:39], v[40:45], v[0:3] cbsz:1 blgp:3
+v_mfma_scale_f32_32x32x64_f8f6f4 v[0:15], v[32:37], v[40:47], v[0:15], v50, v51 op_sel:[1,0,0] op_sel_hi:[0,1,0] cbsz:3 blgp:1
+v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[32:37], v[40:43], v[0:3] cbsz:2 blgp:4
+v_mfma_scale_f32_32x32x64_f8f6f4 v[0:15], v[32:35], v[40:45], v[0:15], v50, v51 op_sel:[1,0,0] op_sel_hi:[0,1,0] cbsz:4 blgp:2
+v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[32:37], v[40:47], v[0:3] cbsz:3 blgp:0
+v_mfma_scale_f32_32x32x64_f8f6f4 v[0:15], v[32:39], v[40:45], v[0:15], v50, v51 op_sel:[1,0,0] op_sel_hi:[0,1,0] cbsz:0 blgp:3
+v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[32:35], v[40:47], v[0:3] cbsz:4 blgp:1
+v_mfma_scale_f32_32x32x64_f8f6f4 v[0:15], v[32:39], v[40:43], v[0:15], v50, v51 op_sel:[1,0,0] op_sel_hi:[0,1,0] cbsz:1 blgp:4
+v_smfmac_f32_16x16x32_f16 v[0:3], v[32:33], v[40:43], v50
+v_smfmac_f32_32x32x16_f16 v[0:15], v[32:33], v[40:43], v50
+v_smfmac_f32_16x16x64_f16 v[0:3], v[32:35], v[40:47], v50
+v_smfmac_f32_32x32x32_f16 v[0:15], v[32:35], v[40:47], v50
+v_smfmac_f32_16x16x32_bf16 v[0:3], v[32:33], v[40:43], v50
+v_smfmac_f32_32x32x16_bf16 v[0:15], v[32:33], v[40:43], v50
+v_smfmac_f32_16x16x64_bf16 v[0:3], v[32:35], v[40:47], v50
+v_smfmac_f32_32x32x32_bf16 v[0:15], v[32:35], v[40:47], v50
+v_smfmac_f32_16x16x64_fp8_fp8 v[0:3], v[32:33], v[40:43], v50
+v_smfmac_f32_32x32x32_fp8_fp8 v[0:15], v[32:33], v[40:43], v50
+v_smfmac_f32_16x16x128_fp8_fp8 v[0:3], v[32:35], v[40:47], v50
+v_smfmac_f32_32x32x64_fp8_fp8 v[0:15], v[32:35], v[40:47], v50
+v_smfmac_f32_16x16x64_fp8_bf8 v[0:3], v[32:33], v[40:43], v50
+v_smfmac_f32_32x32x32_fp8_bf8 v[0:15], v[32:33], v[40:43], v50
+v_smfmac_f32_16x16x128_fp8_bf8 v[0:3], v[32:35], v[40:47], v50
+v_smfmac_f32_32x32x64_fp8_bf8 v[0:15], v[32:35], v[40:47], v50
+v_smfmac_f32_16x16x64_bf8_fp8 v[0:3], v[32:33], v[40:43], v50
+v_smfmac_f32_32x32x32_bf8_fp8 v[0:15], v[32:33], v[40:43], v50
+v_smfmac_f32_16x16x128_bf8_fp8 v[0:3], v[32:35], v[40:47], v50
+v_smfmac_f32_32x32x64_bf8_fp8 v[0:15], v[32:35], v[40:47], v50
+v_smfmac_f32_16x16x64_bf8_bf8 v[0:3], v[32:33], v[40:43], v50
+v_smfmac_f32_32x32x32_bf8_bf8 v[0:15], v[32:33], v[40:43], v50
+v_smfmac_f32_16x16x128_bf8_bf8 v[0:3], v[32:35], v[40:47], v50
+v_smfmac_f32_32x32x64_bf8_bf8 v[0:15], v[32:35], v[40:47], v50
+v_smfmac_i32_16x16x64_i8 v[0:3], v[32:33], v[40:43], v50
+v_smfmac_i32_32x32x32_i8 v[0:15], v[32:33], v[40:43], v50
+v_smfmac_i32_16x16x128_i8 v[0:3], v[32:35], v[40:47], v50
+v_smfmac_i32_32x32x64_i8 v[0:15], v[32:35], v[40:47], v50
 )";
 
 // Random words, with floats of moderate size, corner values and small integers among them.
@@ -144,6 +218,7 @@ TEST(IsaAgreement, EveryBuildGivesTheSameBits) {
         wave.v = registers.data();
         wave.group = &group;
         sim::apply_mode(wave, trial % 2 ? 0xf0u : 0xc0u);
+        wave.rules.accumulation = static_cast<SimAccumulation>(trial / 2 % 3);
         wave.set_scalar64(sim::kExecLo, exec);
         wave.set_scalar64(sim::kVccLo, vcc);
         other.run(wave, other);
@@ -160,7 +235,7 @@ TEST(IsaAgreement, EveryBuildGivesTheSameBits) {
       ++compared;
     }
   }
-  EXPECT_GT(compared, 70u * 24u);
+  EXPECT_GT(compared, 140u * 24u);
 }
 
 }  // namespace

@@ -119,6 +119,7 @@ using Names = std::set<std::string>;
 // Refused by name, with the reason, in program.cpp.
 const Names kRefused{
     "v_screen_partition_4se_b32",  // no published semantics
+    "v_mfma_ld_scale_b32",         // without its MFMA
     "v_clrexcp",                   // exceptions
     "s_cbranch_g_fork",
     "s_cbranch_i_fork",
@@ -133,11 +134,10 @@ const Names kRefused{
 // Names the assembler prints otherwise.
 const Names kAliases{"v_mfma_f32_16x16x16_bf16_1k", "v_mfma_f32_32x32x8_bf16_1k"};
 
-// Memory and matrix instructions are being added; whether these are known is not judged yet.
+// Memory instructions are being added; whether these are known is not judged yet.
 bool is_pending(std::string_view m) {
-  for (const std::string_view prefix :
-       {"buffer_", "tbuffer_", "ds_", "flat_", "global_", "scratch_", "s_load_", "s_store_", "s_buffer_", "s_scratch_",
-        "s_atomic_", "s_dcache_", "s_atc_probe", "v_mfma_", "v_smfmac_"})
+  for (const std::string_view prefix : {"buffer_", "tbuffer_", "ds_", "flat_", "global_", "scratch_", "s_load_",
+                                        "s_store_", "s_buffer_", "s_scratch_", "s_atomic_", "s_dcache_", "s_atc_probe"})
     if (m.starts_with(prefix)) return true;
   return false;
 }
