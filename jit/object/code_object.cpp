@@ -146,6 +146,9 @@ Expected<CodeObject> read_code_object(std::vector<std::byte> bytes) {
   object.e_flags = elf->flags();
   object.abi_version = elf->abi_version();
   object.segments = elf->segments();
+  auto relocations = elf->relocations();
+  if (!relocations) return tl::unexpected<Error>(relocations.error());
+  object.relocations = *std::move(relocations);
   for (const auto step : {read_text, read_kernels, join_metadata, read_listing}) {
     if (Status s = step(*elf, object); !s) return tl::unexpected<Error>(s.error());
   }

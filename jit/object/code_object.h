@@ -40,6 +40,12 @@ struct Segment {
   bool executable = false, writable = false;
 };
 
+// What the loader adds the load address to: the 64-bit word at `address` becomes base + value (pointers in constant
+// tables, global offset table). Every word lies inside a segment's file bytes.
+struct Relocation {
+  std::uint64_t address = 0, value = 0;
+};
+
 // Per instruction of one kernel, in program order: the comment and stage the listing had (section .zyfa.listing).
 struct ListingNote {
   std::string stage, comment, source;  // source: "schedules/attention/forward.cpp:120"
@@ -58,6 +64,7 @@ struct CodeObject {
   std::uint64_t text_address = 0;   // virtual address of .text
   std::span<const std::byte> text;  // into bytes
   std::vector<Segment> segments;
+  std::vector<Relocation> relocations;
   std::vector<KernelImage> kernels;
   std::vector<ListingNote> listing;  // empty when the object carries none
 
@@ -65,7 +72,7 @@ struct CodeObject {
 };
 
 // kCorruptData for anything malformed, kArchMismatch (naming the machine or e_flags and what is allowed) for another
-// target.
+// target, kUnsupported for a relocation against a symbol of another object or of another kind than a 64-bit address.
 [[nodiscard]] Expected<CodeObject> read_code_object(std::vector<std::byte> bytes);
 
 }  // namespace zyfa::jit

@@ -13,7 +13,10 @@ constexpr std::size_t kHeaderSize = 64, kSegmentSize = 56, kSectionSize = 64, kS
 constexpr std::uint16_t kMachineAmdgpu = 224;
 constexpr std::uint8_t kOsAbiAmdhsa = 64;
 constexpr std::uint32_t kMachGfx950 = 0x4f;
-constexpr std::uint32_t kTypeNote = 7, kTypeNoBits = 8, kTypeSymbols = 2, kTypeDynamicSymbols = 11;
+constexpr std::uint32_t kTypeNote = 7, kTypeNoBits = 8, kTypeSymbols = 2, kTypeDynamicSymbols = 11,
+                        kTypeRelocations = 4;
+constexpr std::size_t kRelocationSize = 24;
+constexpr std::uint32_t kAbsolute64 = 3, kRelative64 = 13;   // R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64 (AMDGPUUsage)
 constexpr std::uint64_t kMaxImage = std::uint64_t{1} << 32;  // no kernel image comes near 4 GiB
 
 tl::unexpected<Error> corrupt(std::string what) {
@@ -217,6 +220,40 @@ Status ElfFile::read_symbols() {
     symbols_.push_back(symbol);
   }
   return {};
+}
+
+Expected<std::vector<Relocation>> ElfFile::relocations() const {
+  std::vector<Relocation> found;
+  for (const ElfSection& section : sections_) {
+    if (section.type != kTypeRelocations || !section.allocated()) continue;
+    for (std::size_t at = 0; at + kRelocationSize <= section.bytes.size(); at += kRelocationSize) {
+      const auto entry = section.bytes.subspan(at, kRelocationSize);
+      const auto address = load_little<std::uint64_t>(entry, 0);
+      const auto type = load_little<std::uint32_t>(entry, 8), index = load_little<std::uint32_t>(entry, 12);
+      Relocation relocation{address, load_little<std::uint64_t>(entry, 16)};
+      if (type == kAbsolute64) {
+        // symbols_ leaves out the table's first entry, which stands for no symbol.
+        if (index == 0 || index > symbols_.size()) {
+          return corrupt(
+              fmt::format("a relocation at 0x{:x} against symbol {} of {}", address, index, symbols_.size()));
+        }
+        const ElfSymbol& symbol = symbols_[index - 1];
+        if (symbol.section == 0) {
+          return make_error(ErrorCode::kUnsupported,
+                            fmt::format("the code object needs '{}' of another object", symbol.name));
+        }
+        relocation.value += symbol.value;
+      } else if (type != kRelative64) {
+        return make_error(ErrorCode::kUnsupported,
+                          fmt::format("a relocation of type {} at 0x{:x}; R_AMDGPU_ABS64 (3) and R_AMDGPU_RELATIVE64 "
+                                      "(13) are allowed",
+                                      type, address));
+      }
+      if (!at_address(address, 8)) return corrupt(fmt::format("a relocation at 0x{:x}, outside the segments", address));
+      found.push_back(relocation);
+    }
+  }
+  return found;
 }
 
 const ElfSection* ElfFile::section(std::string_view name) const {

@@ -23,6 +23,7 @@ struct ElfSection {
   std::uint64_t flags = 0, address = 0;
   std::uint32_t link = 0;
   std::span<const std::byte> bytes;  // empty for SHT_NOBITS
+  [[nodiscard]] bool allocated() const { return (flags & 2) != 0; }
   [[nodiscard]] bool executable() const { return (flags & 4) != 0; }
 };
 
@@ -45,6 +46,8 @@ class ElfFile {
   [[nodiscard]] const ElfSection* section(std::string_view name) const;
   // Of .dynsym, or of .symtab when there is none.
   [[nodiscard]] const std::vector<ElfSymbol>& symbols() const { return symbols_; }
+  // Of the loaded relocation tables, against the symbols above. Errors as read_code_object().
+  [[nodiscard]] Expected<std::vector<Relocation>> relocations() const;
   // Description of the first note (name "AMDGPU", type 32), empty when there is none.
   [[nodiscard]] Expected<std::span<const std::byte>> metadata_note() const;
   // File bytes behind [address, address + size), or nothing when no segment holds them all.

@@ -16,6 +16,7 @@ using u64 = std::uint64_t;
 
 constexpr u64 kPage = 4096;
 constexpr u64 kMaxImage = 1ull << 30;
+constexpr u64 kDynamicStackBytes = 16384;
 
 // kernel_code_properties (gfx950-isa.md 5.1).
 enum Property : std::uint16_t {
@@ -27,6 +28,7 @@ enum Property : std::uint16_t {
   kFlatScratchInit = 1 << 5,
   kPrivateSize = 1 << 6,
   kWave32 = 1 << 10,
+  kDynamicStack = 1 << 11,
 };
 
 u32 initial_mode(u32 rsrc1) {
@@ -109,6 +111,10 @@ Status SimKernel::place_segments() {
   std::byte* to = memory_->space.find(base_, high - low);
   std::memset(to, 0, high - low);
   for (const jit::Segment& s : object_.segments) std::memcpy(to + (s.address - low), s.bytes.data(), s.bytes.size());
+  for (const jit::Relocation& r : object_.relocations) {
+    const u64 value = base_ - low + r.value;
+    std::memcpy(to + (r.address - low), &value, sizeof(value));
+  }
   code_address_ = base_ + (object_.text_address - low);
   return {};
 }
@@ -165,7 +171,9 @@ Expected<LaunchPlan> SimKernel::plan(const LaunchShape& shape, std::span<const s
     return make_error(ErrorCode::kInvalidArgument,
                       fmt::format("{} bytes of LDS; a workgroup has at most {}", lds, kLdsBytes));
   }
-  const u64 scratch = std::max(image_.descriptor_private, image_.private_bytes);
+  u64 scratch = std::max(image_.descriptor_private, image_.private_bytes);
+  // The compiler does not know how deep calls through pointers go; the runtime's limit applies (HIP: stack size limit).
+  if (image_.properties & kDynamicStack) scratch += kDynamicStackBytes;
   if (scratch > (1u << 20)) {
     return make_error(
         ErrorCode::kUnsupported,
