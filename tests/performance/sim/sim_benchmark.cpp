@@ -9,7 +9,8 @@ namespace zyfa::sim_test {
 namespace {
 
 // `body` 200 times in each of 8 waves, registers v8..v127 zeroed before.
-void run_loop(benchmark::State& state, const std::string& body, const char* counter, double per_iteration) {
+void run_loop(benchmark::State& state, const std::string& body, const char* counter, double per_iteration,
+              SimAccumulation model = SimAccumulation::kFmaChain) {
   const std::string code =
       "v_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v1, 4, v0\n.set i, 2\n.rept 126\nv_mov_b32 v[i], 0\n.set i, i+1\n.endr\n"
       "v_mov_b32 v100, 0x7f7f7f7f\nv_mov_b32 v101, v100\n"  // scales of 1.0
@@ -17,6 +18,9 @@ void run_loop(benchmark::State& state, const std::string& body, const char* coun
       body + "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 loop\n";
   const Bytes object = assemble_kernel(code, {.lds = 8192, .workgroup = 512});
   const auto device = make_device(state.range(0) ? SimChecks::kStrict : SimChecks::kPlain);
+  SimOptions options = device->options();
+  options.rules.accumulation = model;
+  check(device->set_options(options));
   const auto kernel = device->load(object, "k");
   if (!kernel) return state.SkipWithError(to_string(kernel.error()).c_str());
   for (auto _ : state) {
@@ -50,6 +54,15 @@ void mfma_scaled_fp8(benchmark::State& state) {
   }
   run_loop(state, body, "flops", 4.0 * 2 * 32 * 32 * 64);
 }
+// The FP8 loop by accumulation model: 0 fma chain, 1 exact, 2 chunked.
+void mfma_fp8_model(benchmark::State& state) {
+  std::string body;
+  for (int i = 0; i < 4; ++i) {
+    body +=
+        fmt::format("v_mfma_f32_32x32x64_f8f6f4 v[{0}:{1}], v[2:9], v[8:15], v[{0}:{1}]\n", 16 + 16 * i, 31 + 16 * i);
+  }
+  run_loop(state, body, "flops", 4.0 * 2 * 32 * 32 * 64, static_cast<SimAccumulation>(state.range(1)));
+}
 void valu(benchmark::State& state) {
   std::string body;
   for (int i = 0; i < 8; ++i) {
@@ -73,6 +86,7 @@ void lds_read(benchmark::State& state) {
 BENCHMARK(mfma_bf16)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(mfma_fp8)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(mfma_scaled_fp8)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(mfma_fp8_model)->ArgNames({"strict", "model"})->ArgsProduct({{0}, {0, 1, 2}});
 BENCHMARK(valu)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(exponential)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(lds_read)->ArgName("strict")->Arg(0)->Arg(1);
