@@ -27,11 +27,21 @@ ZYFA_SIM_INLINE HalfMode unfused_mode(const Wave& w) {
   return m;
 }
 
+// An exact zero is the sum of opposites: +0, but -0 when rounding down, which is the zero of the negated sum.
+ZYFA_SIM_INLINE double rounded_zero(double r, double negated, const HalfMode& m) {
+  return r == 0 && m.round == 2 ? -negated : r;
+}
+
 // Functions on halves: u32 F(a, b, c, mode, ieee) on bit patterns whose denormals are flushed.
-template <auto F>
+enum class Kind { kOther, kSum, kFused };
+template <auto F, Kind K = Kind::kOther>
 struct Arithmetic {
-  static ZYFA_SIM_INLINE u32 run(u32 a, u32 b, u32 c, const HalfMode& m, u32) {
-    return finish_half(F(half_value(a), half_value(b), half_value(c)), half_nan(a, b, c), m);
+  static ZYFA_SIM_INLINE u32 run(u32 ha, u32 hb, u32 hc, const HalfMode& m, u32) {
+    const double a = half_value(ha), b = half_value(hb), c = half_value(hc);
+    double r = F(a, b, c);
+    if constexpr (K == Kind::kSum) r = rounded_zero(r, F(-a, -b, c), m);
+    if constexpr (K == Kind::kFused) r = rounded_zero(r, F(-a, b, -c), m);
+    return finish_half(r, half_nan(ha, hb, hc), m);
   }
 };
 ZYFA_SIM_INLINE double product(double a, double b) { return a * b; }
@@ -39,7 +49,8 @@ ZYFA_SIM_INLINE u32 unfused(u32 a, u32 b, u32 c, const HalfMode& m, u32) {
   const u32 nan = half_nan(a, b, c);
   const u32 p = finish_half(product(half_value(a), half_value(b)), nan, m);
   if (is_nan_half(p)) return p;
-  return finish_half(half_value(p) + half_value(c), 0, m);
+  const double x = half_value(p), y = half_value(c);
+  return finish_half(rounded_zero(x + y, -x - y, m), 0, m);
 }
 
 // v_max/v_min: a NaN operand is ignored, +0 > -0; IEEE = 1 answers a signalling NaN with its quiet form.
@@ -259,10 +270,12 @@ constexpr u32 kKeeps = kH | kOpSel | kPartialWrite;  // the other half of the de
    Unit::kValu, kH,    0}
 #define HT(name, expr) \
   {name, "h=h", (&half_op<1, false, false, Transcendental<([](double a) { return expr; })>::run>), Unit::kTrans, kH, 0}
-#define H2(name, F) {name, "h=hh", (&half_op<2, false, false, F>), Unit::kValu, kH, 0}
-#define H3(name, flags, F) {name, "h=hhh", (&half_op<3, false, false, F>), Unit::kValu, flags, 0}
-#define P2(name, F) {name, "q=qq", (&packed_half<2, false, F>), Unit::kValu, kFloatMods | kPacked | kIntClamp, 0}
-#define P3(name, F) {name, "q=qqq", (&packed_half<3, false, F>), Unit::kValu, kFloatMods | kPacked | kIntClamp, 0}
+#define H2(name, ...) {name, "h=hh", (&half_op<2, false, false, __VA_ARGS__>), Unit::kValu, kH, 0}
+#define H3(name, flags, ...) {name, "h=hhh", (&half_op<3, false, false, __VA_ARGS__>), Unit::kValu, flags, 0}
+#define P2(name, ...) \
+  {name, "q=qq", (&packed_half<2, false, __VA_ARGS__>), Unit::kValu, kFloatMods | kPacked | kIntClamp, 0}
+#define P3(name, ...) \
+  {name, "q=qqq", (&packed_half<3, false, __VA_ARGS__>), Unit::kValu, kFloatMods | kPacked | kIntClamp, 0}
 #define DOT(name, tied, order, decode)                       \
   {name,                                                     \
    tied ? "f=qq" : "f=qqf",                                  \
@@ -279,14 +292,14 @@ constexpr auto kPackedExtreme =
     [](u32 a, u32 b, u32, const HalfMode&, u32 flags) { return extreme_half<Max>(a, b, flags & 1); };
 
 constexpr OpRow kRows[] = {
-    H2("v_add_f16", Arithmetic<kAdd>::run),
-    H2("v_sub_f16", Arithmetic<kSub>::run),
-    H2("v_subrev_f16", Arithmetic<kSubrev>::run),
+    H2("v_add_f16", Arithmetic<kAdd, Kind::kSum>::run),
+    H2("v_sub_f16", Arithmetic<kSub, Kind::kSum>::run),
+    H2("v_subrev_f16", Arithmetic<kSubrev, Kind::kSum>::run),
     H2("v_mul_f16", Arithmetic<kMul>::run),
     H2("v_max_f16", max_min<true>),
     H2("v_min_f16", max_min<false>),
-    H3("v_fma_f16", kKeeps, Arithmetic<kFused>::run),
-    H3("v_fma_legacy_f16", kH, Arithmetic<kFused>::run),
+    H3("v_fma_f16", kKeeps, Arithmetic<kFused, Kind::kFused>::run),
+    H3("v_fma_legacy_f16", kH, Arithmetic<kFused, Kind::kFused>::run),
     {"v_mad_f16", "h=hhh", (&half_op<3, false, true, unfused>), Unit::kValu, kKeeps, 0},
     {"v_mad_legacy_f16", "h=hhh", (&half_op<3, false, true, unfused>), Unit::kValu, kH, 0},
     {"v_mac_f16", "h=hh", (&half_op<2, true, true, unfused>), Unit::kValu, kH | kTied, 0},
@@ -311,14 +324,14 @@ constexpr OpRow kRows[] = {
     H1("v_fract_f16", fraction(a)),
     {"v_frexp_mant_f16", "h=h", (&half_op<1, false, false, frexp_mant_half>), Unit::kValu, kH, 0},
     {"v_ldexp_f16", "h=hi", &ldexp_half, Unit::kValu, kH, 0},
-    P2("v_pk_add_f16", Arithmetic<kAdd>::run),
+    P2("v_pk_add_f16", Arithmetic<kAdd, Kind::kSum>::run),
     P2("v_pk_mul_f16", Arithmetic<kMul>::run),
     P2("v_pk_max_f16", kPackedExtreme<true>),
     P2("v_pk_min_f16", kPackedExtreme<false>),
-    P3("v_pk_fma_f16", Arithmetic<kFused>::run),
+    P3("v_pk_fma_f16", Arithmetic<kFused, Kind::kFused>::run),
     P3("v_pk_maximum3_f16", kPropagating3<true>),
     P3("v_pk_minimum3_f16", kPropagating3<false>),
-    {"v_pk_fmac_f16", "q=qq", (&packed_half<2, true, Arithmetic<kFused>::run>), Unit::kValu, kTied, 0},
+    {"v_pk_fmac_f16", "q=qq", (&packed_half<2, true, Arithmetic<kFused, Kind::kFused>::run>), Unit::kValu, kTied, 0},
     {"v_fma_mix_f32", "f=xxx", &mix<MixTo::kF32>, Unit::kValu, kFloatMods | kOpSel, 0},
     {"v_fma_mixlo_f16", "i=xxx", &mix<MixTo::kLow>, Unit::kValu, kH | kOpSel | kPartialWrite, 0},
     {"v_fma_mixhi_f16", "i=xxx", &mix<MixTo::kHigh>, Unit::kValu, kH | kOpSel | kPartialWrite, 0},
