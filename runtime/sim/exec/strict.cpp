@@ -296,6 +296,7 @@ void Strict::settle(Wave& wave, const MicroOp& op, const StrictOp& s) {
   }
   if (s.writes_exec && op.unit == Unit::kValu) ws.cmpx_at = ws.clock;
   if (s.hwreg_write >= 0) ws.setreg_at[static_cast<std::size_t>(s.hwreg_write)] = ws.clock;
+  if (s.is_setvskip) ws.setreg_at[1] = ws.clock;  // register 1 is MODE
   if (s.writes_vskip) ws.vskip_at = ws.clock;
   if (s.cls == IssueClass::kMatrix && s.matrix == MatrixKind::kDgemm) ws.dgemm_at = ws.clock;
   const bool memory = s.cls == IssueClass::kLds || s.cls == IssueClass::kVmem || s.cls == IssueClass::kSmem;

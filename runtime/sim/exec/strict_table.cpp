@@ -116,7 +116,7 @@ void hardware_registers(StrictOp& s, const MicroOp& op) {
   const std::string_view name = op.row->mnemonic;
   const auto id = static_cast<std::int8_t>(op.imm2 & 63);
   if (name == "s_getreg_b32") s.hwreg_read = id;
-  if (name == "s_setvskip") s.hwreg_write = kMode;
+  s.is_setvskip = name == "s_setvskip";
   if (!name.starts_with("s_setreg_")) return;
   s.hwreg_write = id;
   const int first = (op.imm2 >> 6) & 31, last = first + ((op.imm2 >> 11) & 31);

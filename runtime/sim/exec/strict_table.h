@@ -65,6 +65,7 @@ struct StrictOp {
   bool state_rules = false;                       // has rules about EXEC, M0 or vccz of its own
   std::int8_t hwreg_read = -1, hwreg_write = -1;  // of s_getreg and s_setreg
   bool writes_vskip = false;
+  bool is_setvskip = false;        // needs wait states before s_getreg of MODE, none itself (guide 4.5)
   bool writes_any_scalar = false;  // s_movreld: M0 says which
   bool is_f64_fma = false;
   std::uint8_t passes = 0;  // of an MFMA

@@ -112,7 +112,7 @@ ZYFA_SIM_INLINE double mantissa_of(double x) {
 }
 ZYFA_SIM_INLINE double fraction(double x) {
   const double r = x - std::floor(x);
-  return r < 0x1.fffffffffffffp-1 ? r : 0x1.fffffffffffffp-1;
+  return r > 0x1.fffffffffffffp-1 ? 0x1.fffffffffffffp-1 : r;
 }
 
 // Division: v_div_scale brings operands into range and sets a lane of VCC when v_div_fmas must scale back; v_div_fixup

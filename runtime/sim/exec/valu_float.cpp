@@ -248,7 +248,7 @@ ZYFA_SIM_INLINE float cosine(float x) {
 }
 ZYFA_SIM_INLINE float fraction(float x) {
   const float r = x - std::floor(x);
-  return r < 0x1.fffffep-1f ? r : 0x1.fffffep-1f;
+  return r > 0x1.fffffep-1f ? 0x1.fffffep-1f : r;
 }
 
 ZYFA_SIM_INLINE float scale_by(float x, i32 e) { return std::ldexp(x, e); }

@@ -126,7 +126,7 @@ struct Transcendental {
 // Largest f16 below 1, as for f32: x - floor(x) may round up to 1.
 ZYFA_SIM_INLINE double fraction(double x) {
   const double r = x - std::floor(x);
-  return r < 0x1.ffcp-1 ? r : 0x1.ffcp-1;
+  return r > 0x1.ffcp-1 ? 0x1.ffcp-1 : r;
 }
 
 // D = F(a, b, c) on the chosen halves.

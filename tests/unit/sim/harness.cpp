@@ -143,7 +143,7 @@ std::vector<std::array<std::uint32_t, 64>> run_vector(std::string_view code,
   std::vector<std::array<std::uint32_t, 64>> results(outputs);
   const Bytes object = assemble_kernel(body, options);
   if (object.empty()) return results;
-  const auto device = make_device();
+  const auto device = make_device(options.checks);
   SimOptions device_options = device->options();
   device_options.rules = options.rules;
   check(device->set_options(device_options));

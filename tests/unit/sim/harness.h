@@ -30,7 +30,8 @@ struct AsmOptions {
   unsigned denorm32 = 0;  // 0 flush, 3 keep
   unsigned round32 = 0;
   bool dx10_clamp = false, ieee = false;
-  SimRules rules{};  // of the device that run_vector() makes
+  SimRules rules{};                      // of the device that run_vector() makes
+  SimChecks checks = SimChecks::kPlain;  // likewise
 };
 
 // Assembles `body` as kernel "k": s[0:1] kernel arguments, s2, s3, s4 workgroup ids, v0 packed work-item ids.

@@ -83,6 +83,62 @@ v_permlane32_swap_b32 v0, v1
 v_permlane16_swap_b32 v0, v1
 v_mbcnt_lo_u32_b32 v0, v1, v2
 v_dot2_f32_bf16 v0, v1, v2, v3
+v_dot2_f32_f16 v0, v1, v2, v3
+v_dot4_i32_i8 v0, v1, v2, v3
+v_dot8c_i32_i4 v0, v1, v2
+v_add_f16 v0, v1, v2 mul:2
+v_mul_f16 v0, v1, v2 clamp
+v_fma_f16 v0, v1, v2, v3 op_sel:[1,0,1,1]
+v_mad_f16 v0, v1, v2, v3
+v_mac_f16 v0, v1, v2
+v_med3_f16 v0, v1, v2, v3
+v_max3_f16 v0, v1, v2, v3
+v_div_fixup_f16 v0, v1, v2, v3
+v_rcp_f16 v0, v1
+v_sqrt_f16 v0, v1
+v_rsq_f16 v0, v1
+v_exp_f16 v0, v1
+v_log_f16 v0, v1
+v_sin_f16 v0, v1
+v_cos_f16 v0, v1
+v_fract_f16 v0, v1
+v_rndne_f16 v0, v1
+v_ldexp_f16 v0, v1, v2
+v_pk_fmac_f16 v0, v1, v2
+v_pk_maximum3_f16 v0, v1, v2, v3
+v_fma_mix_f32 v0, v1, v2, v3 op_sel_hi:[1,0,1]
+v_fma_mixhi_f16 v0, v1, v2, v3 op_sel_hi:[1,0,1]
+v_sin_f32 v0, v1
+v_cos_f32 v0, v1
+v_cubeid_f32 v0, v1, v2, v3
+v_cubema_f32 v0, v1, v2, v3
+v_cvt_u16_f16 v0, v1
+v_cvt_norm_i16_f16 v0, v1
+v_cvt_pknorm_u16_f16 v0, v1, v2
+v_cvt_pknorm_i16_f32 v0, v1, v2
+v_cvt_pk_f16_f32 v0, v1, v2
+v_cvt_pkaccum_u8_f32 v0, v1, v2
+v_frexp_exp_i16_f16 v0, v1
+v_add_i16 v0, v1, v2 clamp
+v_mad_i16 v0, v1, v2, v3 clamp
+v_med3_u16 v0, v1, v2, v3
+v_pk_mad_u16 v0, v1, v2, v3 clamp
+v_mad_u32_u24 v0, v1, v2, v3 clamp
+v_bitop3_b16 v0, v1, v2, v3 bitop3:0x5a
+v_mqsad_u32_u8 v[0:3], v[4:5], v6, v[8:11]
+v_prng_b32 v0, v1
+v_trig_preop_f64 v[0:1], v[2:3], v4
+v_max_f64 v[0:1], v[2:3], v[4:5]
+v_mul_f64 v[0:1], v[2:3], v[4:5] clamp
+v_cvt_scalef32_pk_fp8_f32 v0, v1, v2, v3
+v_cvt_scalef32_pk_fp4_bf16 v0, v1, v2
+v_cvt_scalef32_sr_bf8_f16 v0, v1, v2, v3
+v_cvt_scalef32_pk_f16_fp8 v0, v1, v2
+v_cvt_scalef32_2xpk16_fp6_f32 v[0:5], v[16:31], v[32:47], v50
+v_cvt_scalef32_sr_pk32_bf6_bf16 v[0:5], v[16:31], v50, v51
+v_cvt_scalef32_pk32_f32_fp6 v[0:31], v[32:37], v50
+v_cvt_sr_bf16_f32 v0, v1, v2
+v_cvt_sr_fp8_f32 v0, v1, v2
 v_mfma_f32_32x32x16_bf16 v[0:15], v[16:19], v[20:23], v[24:39]
 v_mfma_f32_16x16x32_f16 v[0:3], v[16:19], v[20:23], v[24:27]
 v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:23], v[40:47], v[24:39]
