@@ -47,7 +47,7 @@ constexpr Count kCounts[] = {{"instructions", &SimStatistics::instructions},
 OrderedJson to_json(const SimFinding& finding) {
   return {{"kind", finding.kind},       {"offset", finding.offset}, {"workgroup", finding.workgroup},
           {"wave", finding.wave},       {"lane", finding.lane},     {"instruction", finding.instruction},
-          {"message", finding.message}, {"origin", finding.origin}};
+          {"message", finding.message}, {"origin", finding.origin}, {"warning", finding.warning}};
 }
 
 int report_failure(const Error& error, const SimDevice& device, OutputForm form) {
@@ -116,6 +116,10 @@ OrderedJson result_json(const Options& options, const Prepared& run, const SimDe
   for (const Count& count : kCounts) {
     result["statistics"][count.name] = statistics.*count.value;
   }
+  result["warnings"] = OrderedJson::array();
+  for (const SimFinding& finding : device.last_findings()) {
+    result["warnings"].push_back(to_json(finding));
+  }
   return result;
 }
 
@@ -160,9 +164,16 @@ int launch(const Options& options, const Prepared& run, SimDevice& device, const
     fmt::print("stopped {} at the breakpoint; nothing was stored\n", run.job.kernel);
     return kSuccess;
   }
+  const std::vector<SimFinding> warnings = device.last_findings();
+  const std::string strict = !options.device.strict ? ""
+                             : warnings.empty()     ? ", no finding"
+                                                    : ", no finding but " + counted(warnings.size(), "warning");
   fmt::print("ran {}: {}{}, {:.3f} s on this host\n", run.job.kernel,
-             counted(device.last_statistics().workgroups, "workgroup"), options.device.strict ? ", no finding" : "",
-             seconds);
+             counted(device.last_statistics().workgroups, "workgroup"), strict, seconds);
+  for (const SimFinding& f : warnings) {
+    fmt::print("  {} at +0x{:x} `{}`, wave {}, lane {}: {}\n", f.kind, f.offset, f.instruction, f.wave, f.lane,
+               f.message);
+  }
   if (options.stats) {
     print_statistics(device);
   }
