@@ -13,10 +13,11 @@ namespace zyfa::sim {
 
 // A direct-to-LDS load between issue and landing: 16 bytes a lane at most.
 struct LdsDma {
-  std::uint64_t mask = 0;    // lanes that write
-  std::uint32_t base = 0;    // LDS address of lane 0
-  std::uint32_t stride = 0;  // bytes between lanes
-  std::uint32_t bytes = 0;   // bytes a lane
+  std::uint64_t mask = 0;       // lanes that write
+  std::uint32_t base = 0;       // LDS address of lane 0
+  std::uint32_t stride = 0;     // bytes between lanes
+  std::uint32_t bytes = 0;      // bytes a lane
+  const MicroOp* op = nullptr;  // strict mode's
   alignas(16) std::uint8_t data[kLanes][16];
 };
 

@@ -130,7 +130,8 @@ void Strict::own_reads_in_flight(Wave& wave, const MicroOp& op, const LdsDma& dm
 
 void Strict::check_dma(Wave& wave, const MicroOp& op) {
   DmaQueue& q = group_.dma[wave.id];
-  const LdsDma& d = q.at(q.count - 1);
+  LdsDma& d = q.at(q.count - 1);
+  d.op = &op;
   check_dma_base(wave, op, d);
   own_reads_in_flight(wave, op, d);
   bool conflict = false;
@@ -171,6 +172,7 @@ void Strict::enter_again(Wave& wave, const LdsDma& d) {
     if (((d.mask >> l) & 1) && at + d.bytes <= group_.lds_bytes)
       static_cast<void>(shadow_.begin_dma(wave.id, static_cast<u32>(at), d.bytes, DmaAge::kCarried));
   }
+  log_.add(access_of(wave, *d.op, d));
 }
 
 void Strict::barrier() {

@@ -34,6 +34,8 @@ class AttentionProbe {
   // O as packed bf16 pairs, then the LSE words.
   Expected<std::vector<std::uint32_t>> run(std::span<const std::byte> object, const std::string& symbol,
                                            std::uint32_t waves);
+  // Of the last run; warnings where it succeeded.
+  [[nodiscard]] std::vector<SimFinding> findings() const { return device_->last_findings(); }
 
  private:
   // Queries for both groups of an 8-wave workgroup (rows 0..127 and 128..255), the last tile ragged.

@@ -232,6 +232,11 @@ const Fault kFaults[] = {
      "s20\nv_xor_b32 v24, 64, v0\nv_lshlrev_b32 v24, 2, v24\nglobal_load_lds_dword v1, s[4:5]\n@s_barrier\nds_read_b32 "
      "v40, v24\ns_waitcnt lgkmcnt(0)\ns_waitcnt vmcnt(0)",
      "s_waitcnt vmcnt(0)\n", 128, 1024},
+    {"DmaWaitedAfterTheBarrier", "lds-race", "ds_read_b32",
+     "v_lshrrev_b32 v25, 6, v0\ns_nop 0\nv_readfirstlane_b32 s20, v25\ns_lshl_b32 s20, s20, 8\ns_mov_b32 m0, "
+     "s20\nv_xor_b32 v24, 64, v0\nv_lshlrev_b32 v24, 2, v24\nglobal_load_lds_dword v1, s[4:5]\n@s_barrier\ns_waitcnt "
+     "vmcnt(0)\ns_nop 0\nds_read_b32 v40, v24\ns_waitcnt lgkmcnt(0)",
+     "s_waitcnt vmcnt(0)\n", 128, 1024},
     {"DmaOverOwnRead", "lds-in-flight", "global_load_lds_dword",
      "s_mov_b32 m0, 0\nds_write_b32 v1, v0\nds_read_b32 v40, v1\n@global_load_lds_dword v1, s[4:5]\ns_waitcnt "
      "vmcnt(0)\ns_waitcnt lgkmcnt(0)",
