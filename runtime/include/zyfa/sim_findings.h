@@ -14,7 +14,7 @@ struct SimFindingKind {
 
 inline constexpr SimFindingKind kSimFindingKinds[] = {
     {"memory-fault", false, false, "an access outside of every buffer"},
-    {"execution-fault", false, false, "a mode or branch target that the simulator does not run"},
+    {"execution-fault", false, false, "a trap, a branch to no instruction, a mode that the simulator does not run"},
     {"missing-wait", true, false, "a register used, or written again, before s_waitcnt covers the load into it"},
     {"wait-states", true, false, "fewer instructions between two than the hazard table asks for"},
     {"wait-states-unconfirmed", true, true,

@@ -46,9 +46,7 @@ s_nop 4
 const Planted kPlanted[] = {
     {"memory-fault", "@global_load_dword v40, v1, s[4:5] offset:8", "global_load_dword v40, v1, s[4:5]",
      "global_load_dword v40, v1, s[4:5] offset:8", "reads 4 bytes", 0, 62},
-    {"execution-fault", "@s_setreg_imm32_b32 hwreg(HW_REG_MODE, 28, 1), 1\ns_nop 1",
-     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 28, 1), 0\ns_nop 1", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 28, 1), 1",
-     "vskip"},
+    {"execution-fault", "@s_trap 2", "s_nop 0", "s_trap 2", "executes trap 2; there is no trap handler"},
     {"missing-wait", "global_load_dword v40, v1, s[4:5]\n@v_add_u32 v41, v40, v1",
      "global_load_dword v40, v1, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v41, v40, v1", "v_add_u32_e32 v41, v40, v1",
      "reads v40, but `global_load_dword v40, v1, s[4:5]` at +0x"},
