@@ -28,6 +28,8 @@ const std::vector<RuleName>& rules_by_name() {
       rule<&SimRules::unaligned>("unaligned", {"delivered", "truncated"}),
       rule<&SimRules::cvt_pk_u8>("cvt-pk-u8", {"rounds", "truncates"}),
       rule<&SimRules::narrow_scale>("narrow-scale", {"divides", "multiplies"}),
+      rule<&SimRules::d16>("d16", {"keeps-half", "clears-half"}),
+      rule<&SimRules::atomic_denormals>("atomic-denormals", {"flushed", "kept"}),
   };
   return rules;
 }

@@ -22,6 +22,11 @@ enum class SimUnaligned : std::uint8_t { kDelivered, kTruncated };
 enum class SimCvtPkU8 : std::uint8_t { kRounds, kTruncates };
 // Direction of the scale of narrowing v_cvt_scalef32_*: the value is divided by it, or multiplied.
 enum class SimNarrowScale : std::uint8_t { kDivides, kMultiplies };
+// Loads into half of a register (d16, d16_hi): the other half stays, as the instructions' definitions say, or becomes
+// 0, as the CDNA4 guide (9.1.6) and LLVM say of chips with SRAM ECC.
+enum class SimD16 : std::uint8_t { kKeepsHalf, kClearsHalf };
+// Denormals in f32 additions that memory (L2) does: flushed (CDNA4 guide 9.2.2, 10.3.1), or kept, as LLVM assumes.
+enum class SimAtomicDenormals : std::uint8_t { kFlushed, kKept };
 
 struct SimRules {
   SimAccumulation accumulation = SimAccumulation::kFmaChain;
@@ -29,6 +34,8 @@ struct SimRules {
   SimUnaligned unaligned = SimUnaligned::kDelivered;
   SimCvtPkU8 cvt_pk_u8 = SimCvtPkU8::kRounds;
   SimNarrowScale narrow_scale = SimNarrowScale::kDivides;
+  SimD16 d16 = SimD16::kKeepsHalf;
+  SimAtomicDenormals atomic_denormals = SimAtomicDenormals::kFlushed;
 };
 
 }  // namespace zyfa

@@ -120,11 +120,12 @@ void InFlight::deliver(Wave& w, FlightOp& f) {
     land_dma(group_, q.at(q.landed++));
     return;
   }
+  const u32 bits = w.rules.d16 == SimD16::kClearsHalf ? ~0u : f.op->dst_bits;
   for (unsigned k = 0; k < f.count; ++k) {
     if (f.scalar) {
       w.s[f.first + k] = f.scalar_data[k];
     } else {
-      merge(w.v[f.first + k].lane, f.data[k].lane, f.mask, f.op->dst_bits);
+      merge(w.v[f.first + k].lane, f.data[k].lane, f.mask, bits);
     }
   }
 }

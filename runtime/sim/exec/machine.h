@@ -104,7 +104,8 @@ using Handler = void (*)(Wave&, const MicroOp&);
 //   i int32, f f32, h f16, b bf16, d f64, l int64, p two f32, q two f16, m lane mask (SGPR pair), s scalar int32,
 //   S scalar int64, t register tuple of any size, D the same with constants of f64, k immediate, a address (VGPRs or
 //   "off"), r buffer resource, x f32 or a half of f16 as op_sel_hi says, n nothing is read: tuple that names a
-//   destination, g SGPR pair or "off" of a global address, o offset of a scalar load, w hardware register
+//   destination, g SGPR pair or "off" of a global address, o offset of a scalar load, u scalar data of any size,
+//   w hardware register
 struct OpRow {
   const char* mnemonic;
   const char* signature;

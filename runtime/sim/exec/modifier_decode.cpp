@@ -1,9 +1,11 @@
 // Modifiers of printed instructions: offsets, VOP3 and VOP3P fields, DPP, SDWA, waits (operand_decode.h).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "runtime/sim/exec/operand_decode.h"
@@ -95,54 +97,32 @@ u64 dpp_write_mask(u32 row_mask, u32 bank_mask) {
   return mask;
 }
 
-// ds_swizzle patterns as LLVM prints them.
-std::optional<u32> swizzle_pattern(std::string_view s) {
-  if (const auto raw = parse_integer(s)) return static_cast<u32>(*raw) & 0xffff;
-  if (!s.starts_with("swizzle(") || s.back() != ')') return std::nullopt;
-  s = s.substr(8, s.size() - 9);
-  const auto comma = s.find(',');
-  const std::string_view kind = s.substr(0, comma);
-  std::array<u32, 4> n{};
-  std::size_t count = 0;
-  std::string_view rest = comma == std::string_view::npos ? std::string_view{} : s.substr(comma + 1);
-  std::string_view last = rest;
-  while (!rest.empty() && count < 4) {
-    const auto next = rest.find(',');
-    last = rest.substr(0, next);
-    while (!last.empty() && last.front() == ' ') last.remove_prefix(1);
-    if (const auto value = parse_integer(last)) n[count++] = static_cast<u32>(*value);
-    if (next == std::string_view::npos) break;
-    rest = rest.substr(next + 1);
+// "[BUF_DATA_FORMAT_32_32,BUF_NUM_FORMAT_FLOAT]" into data format | number format << 4.
+std::optional<u32> buffer_format(std::string_view s) {
+  if (const auto raw = parse_integer(s)) return static_cast<u32>(*raw) & 0x7f;
+  constexpr std::string_view kData = "BUF_DATA_FORMAT_", kNumber = "BUF_NUM_FORMAT_";
+  constexpr std::array<std::string_view, 16> kDataNames{
+      "INVALID",    "8",          "16",      "8_8",   "32",          "16_16",    "10_11_11",    "11_11_10",
+      "10_10_10_2", "2_10_10_10", "8_8_8_8", "32_32", "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"};
+  constexpr std::array<std::string_view, 8> kNumberNames{"UNORM", "SNORM", "USCALED",    "SSCALED",
+                                                         "UINT",  "SINT",  "RESERVED_6", "FLOAT"};
+  if (s.size() < 2 || s.front() != '[' || s.back() != ']') return std::nullopt;
+  s = s.substr(1, s.size() - 2);
+  u32 data = 1, number = 0;  // what is not printed
+  while (!s.empty()) {
+    const auto comma = s.find(',');
+    std::string_view name = s.substr(0, comma);
+    s = comma == std::string_view::npos ? std::string_view{} : s.substr(comma + 1);
+    const bool is_data = name.starts_with(kData);
+    if (!is_data && !name.starts_with(kNumber)) return std::nullopt;
+    name.remove_prefix(is_data ? kData.size() : kNumber.size());
+    const std::span<const std::string_view> names =
+        is_data ? std::span<const std::string_view>(kDataNames) : kNumberNames;
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) return std::nullopt;
+    (is_data ? data : number) = static_cast<u32>(at - names.begin());
   }
-  if (kind == "QUAD_PERM" && count == 4)
-    return 0x8000u | (n[0] & 3) | ((n[1] & 3) << 2) | ((n[2] & 3) << 4) | ((n[3] & 3) << 6);
-  if (kind == "SWAP" && count == 1) return 0x1fu | ((n[0] & 31) << 10);
-  if (kind == "REVERSE" && count == 1) return 0x1fu | (((n[0] - 1) & 31) << 10);
-  if (kind == "BROADCAST" && count == 2) return ((0u - n[0]) & 31) | ((n[1] & 31) << 5);
-  if (kind == "BITMASK_PERM" && last.size() == 7 && last.front() == '"') {
-    u32 and_mask = 0, or_mask = 0, xor_mask = 0;
-    for (u32 i = 0; i < 5; ++i) {
-      const u32 bit = 1u << (4 - i);
-      switch (last[1 + i]) {
-        case '0':
-          break;
-        case '1':
-          or_mask |= bit;
-          break;
-        case 'p':
-          and_mask |= bit;
-          break;
-        case 'i':
-          and_mask |= bit;
-          xor_mask |= bit;
-          break;
-        default:
-          return std::nullopt;
-      }
-    }
-    return and_mask | (or_mask << 5) | (xor_mask << 10);
-  }
-  return std::nullopt;
+  return data | (number << 4);
 }
 
 struct Reader {
@@ -167,9 +147,9 @@ bool Reader::flag(std::string_view name) {
     op.lds = true;
   } else if (name == "clamp") {
     op.clamp = true;
-  } else if (name == "sc0") {
-    op.returns = true;
-  } else if (name != "sc1" && name != "nt" && name != "glc" && name != "slc") {
+  } else if (name == "sc0" || name == "glc") {
+    op.returns = true;  // of an atomic
+  } else if (name != "sc1" && name != "nt" && name != "slc") {
     return false;
   }
   return true;
@@ -259,10 +239,11 @@ bool Reader::sdwa(const TextModifier& m) {
 
 Refusal Reader::read(const TextModifier& m) {
   if (m.value.empty() && flag(m.name)) return {};
-  if (m.name == "offset" && !m.value.empty() && m.value.front() == 's') {
-    const auto pattern = swizzle_pattern(m.value);
-    if (!pattern) return fmt::format("swizzle pattern '{}'", m.value);
-    op.imm = static_cast<std::int32_t>(*pattern);
+  if (m.name == "offset" && m.value.starts_with("swizzle(")) return {};  // program.cpp reads the encoding
+  if (m.name == "format") {
+    const auto format = buffer_format(m.value);
+    if (!format) return fmt::format("buffer format '{}'", m.value);
+    op.imm2 = static_cast<std::int32_t>(*format);
     return {};
   }
   if (number(m) || bits(m) || sdwa(m)) return {};
@@ -307,6 +288,7 @@ Rounds rounding_of(const MicroOp& op) {
 
 Refusal decode_modifiers(const InstText& inst, std::deque<DppControl>& dpps, MicroOp& op) {
   op.op_sel_hi = op.flags & kPacked ? 7 : 0;
+  if (inst.mnemonic.starts_with("tbuffer_")) op.imm2 = 1;  // the format that is not printed: 8, unorm
   Reader reader{op};
   if (inst.mnemonic == "s_waitcnt" && inst.modifiers.size() == 1) {
     if (const auto raw = parse_integer(inst.modifiers[0].name)) {

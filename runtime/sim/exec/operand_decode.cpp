@@ -14,7 +14,7 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-bool is_scalar_type(char t) { return t == 's' || t == 'S' || t == 'm' || t == 'r' || t == 'g' || t == 'o'; }
+bool is_scalar_type(char t) { return t == 's' || t == 'S' || t == 'm' || t == 'r' || t == 'g' || t == 'o' || t == 'u'; }
 bool is_wide(char t) { return t == 'd' || t == 'D' || t == 'l' || t == 'S' || t == 'm'; }
 
 // The f16 or bf16 inline constants are few: converting through float is exact for all but 1/(2*pi).
@@ -190,6 +190,7 @@ unsigned expected_count(char type) {
     case 'a':
     case 'g':
     case 'o':
+    case 'u':
     case 'k':
     case 'w':
       return 0;

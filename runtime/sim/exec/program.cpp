@@ -29,8 +29,13 @@ void for_each_row(F&& use) {
   table(scalar_rows());
   table(control_rows());
   table(scalar_memory_rows());
+  table(scalar_store_rows());
   table(lds_rows());
+  table(lds_atomic_rows());
+  table(lane_permute_rows());
   table(vector_memory_rows());
+  table(vector_atomic_rows());
+  table(typed_buffer_rows());
 }
 
 const RowMap& rows_by_mnemonic() {
@@ -63,6 +68,14 @@ constexpr std::array kRefused{
     RefusedName{"s_sendmsghalt", "halts the wave until the host resumes it"},
     RefusedName{"s_endpgm_saved", "belongs to a trap handler"},
     RefusedName{"s_endpgm_ordered_ps_done", "belongs to pixel shaders"},
+    RefusedName{"s_atc_probe", "address translation probes are not in the CDNA4 guide"},
+    RefusedName{"s_atc_probe_buffer", "address translation probes are not in the CDNA4 guide"},
+    RefusedName{"ds_gws_init", "global wave sync is not in the CDNA4 guide"},
+    RefusedName{"ds_gws_barrier", "global wave sync is not in the CDNA4 guide"},
+    RefusedName{"ds_gws_sema_br", "global wave sync is not in the CDNA4 guide"},
+    RefusedName{"ds_gws_sema_v", "global wave sync is not in the CDNA4 guide"},
+    RefusedName{"ds_gws_sema_p", "global wave sync is not in the CDNA4 guide"},
+    RefusedName{"ds_gws_sema_release_all", "global wave sync is not in the CDNA4 guide"},
 };
 
 std::string unknown_instruction(std::string_view mnemonic) {
@@ -115,13 +128,19 @@ Refusal decode_one(const jit::Decoded& d, const RegisterFile& registers, std::de
     if (Refusal refusal = finish_matrix(*inst, op); !refusal.empty()) return refusal;
   }
   if (inst->mnemonic == "s_nop") op.nop_states = static_cast<std::uint8_t>((op.src[0].lo & 15) + 1);
-  if (std::string_view(inst->mnemonic).starts_with("global_load_lds_")) op.lds = true;
-  if (op.lds != (op.dst.kind == OperandKind::kNone && (op.flags & kLoad) && (op.flags & (kBuffer | kGlobal))))
+  if (inst->mnemonic.find("_load_lds_") != std::string::npos) op.lds = true;
+  if (op.lds !=
+      (op.dst.kind == OperandKind::kNone && (op.flags & kLoad) && (op.flags & (kBuffer | kGlobal | kScratch))))
     return "the lds modifier on this instruction";
-  // An atomic with a result: the row of buffer atomics names the register as data only.
-  if ((op.flags & kAtomic) && op.unit == Unit::kVmem) {
-    if (op.returns && op.dst.kind == OperandKind::kNone) op.dst = op.src[0];
-    if (!(op.flags & kBuffer)) op.returns = op.dst.kind != OperandKind::kNone;
+  // An atomic with a result: the rows of buffer and scalar atomics name the register as data only. Of the two values
+  // of a compare-and-swap the first is overwritten.
+  if ((op.flags & kAtomic) && (op.unit == Unit::kVmem || op.unit == Unit::kSmem)) {
+    const bool named = op.unit == Unit::kVmem && !(op.flags & kBuffer);
+    if (named) op.returns = op.dst.kind != OperandKind::kNone;
+    if (op.returns && !named) {
+      op.dst = op.src[0];
+      op.dst.count = static_cast<std::uint8_t>(op.arg / 4);
+    }
     if (op.returns) op.flags |= kLoad;
   } else {
     op.returns = false;
@@ -136,6 +155,7 @@ void unreached(Wave& w, const MicroOp& op) {
 
 struct Scan {
   const std::vector<jit::Decoded>& code;
+  std::span<const std::byte> bytes;
   Program& program;
   std::vector<std::string> refusals;
   bool indirect = false;
@@ -154,6 +174,9 @@ void Scan::decode(std::uint32_t index, bool required) {
     if (required) refusals.push_back(fmt::format("+0x{:x}: {}: {}", d.offset - program.entry_offset, d.text, refusal));
     return;
   }
+  // The printed form of a rotating swizzle leaves its mask out: the pattern is the low half of the first dword.
+  if (std::string_view(op.row->mnemonic) == "ds_swizzle_b32")
+    op.imm = std::to_integer<int>(bytes[d.offset]) | std::to_integer<int>(bytes[d.offset + 1]) << 8;
   if (op.unit == Unit::kBranch) {
     const bool to_register = std::string_view(op.row->signature).find("=S") != std::string_view::npos;
     indirect |= to_register;
@@ -281,7 +304,7 @@ Expected<Program> decode_program(std::span<const std::byte> text, std::uint64_t 
     program.ops[i].size = d.size;
     program.text.push_back(d.text);
   }
-  Scan scan{*decoded, program, {}};
+  Scan scan{*decoded, text, program, {}};
   scan.walk();
   if (!scan.refusals.empty()) {
     const std::string first = scan.refusals.front();

@@ -35,8 +35,13 @@ namespace zyfa::sim {
 RowTable scalar_rows();
 RowTable control_rows();
 RowTable scalar_memory_rows();
+RowTable scalar_store_rows();
 RowTable lds_rows();
+RowTable lds_atomic_rows();
+RowTable lane_permute_rows();
 RowTable vector_memory_rows();
+RowTable vector_atomic_rows();
+RowTable typed_buffer_rows();
 
 // The vector tables for one host instruction set. Row i of a table is the same instruction in all of them.
 struct VectorTables {

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "runtime/sim/exec/lds_access.h"
 #include "runtime/sim/exec/strict.h"
 
 namespace zyfa::sim {
@@ -20,7 +21,7 @@ LdsAccess access_of(const Wave& wave, const MicroOp& op, const StrictOp& s) {
   a.bytes = s.lds_bytes;
   a.offset = s.lds_offset;
   a.mask = wave.exec();
-  std::memcpy(a.address.data(), wave.v[op.src[0].index].lane, sizeof(a.address));
+  lds_addresses(wave, op, a.address.data());
   return a;
 }
 LdsAccess access_of(const Wave& wave, const MicroOp& op, const LdsDma& dma) {

@@ -53,11 +53,12 @@ Role source_role(const MicroOp& op, unsigned i) {
     return i == 2 ? Role::kMatrixC : Role::kMatrixAB;
   }
   if (op.unit == Unit::kLds || op.unit == Unit::kVmem) {
-    const bool is_data = (op.flags & (kStore | kAtomic)) && (op.unit == Unit::kLds ? i > 0 : i == data_source(op));
+    const bool is_data = (op.flags & (kStore | kAtomic)) &&
+                         (op.unit == Unit::kLds ? i > 0 || (op.flags & kReadsM0) : i == data_source(op));
     if (is_data) return Role::kStored;
     return Role::kAddress;
   }
-  if (op.unit == Unit::kSmem) return Role::kAddress;
+  if (op.unit == Unit::kSmem) return (op.flags & kStore) && i == 0 ? Role::kStored : Role::kAddress;
   if (op.flags & kSelects) return i == 2 ? Role::kMask : Role::kCopied;
   if (o.type == 'm') return Role::kCarry;
   if ((op.flags & kDot) && i == 2) return Role::kDotC;
@@ -82,7 +83,7 @@ void lds_access(StrictOp& s, const MicroOp& op) {
   if (name.find("permute") != std::string_view::npos || name == "ds_swizzle_b32" || name == "ds_nop") return;
   s.lds_write = (op.flags & kStore) && !(op.flags & kAtomic);
   s.lds_atomic = op.flags & kAtomic;
-  const bool two = name.starts_with("ds_read2") || name.starts_with("ds_write2");
+  const bool two = name.starts_with("ds_read2") || name.starts_with("ds_write2") || name.starts_with("ds_wrxchg2");
   if (two) {
     s.lds_chunks = 2;
     s.lds_bytes = name.ends_with("b64") ? 8 : 4;
