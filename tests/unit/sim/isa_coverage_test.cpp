@@ -42,6 +42,7 @@ constexpr Encoding kEncodings[] = {
     {0xd0000000, 16, 1024, 32, 0x0000ffff},  // VOP3; VOP3P is its part from 0xd380 on
     {0xd3800000, 16, 128, 64, 0x0000ffff},   // VOP3P
     {0xd8000000, 17, 256, 48, 0x0201ffff},   // DS
+    {0xd8010000, 17, 256, 8, 0x0200ffff},    // DS with the GDS bit
     {0xdc000000, 18, 128, 224, 0x0203ffff},  // FLAT, global, scratch
     {0xe0000000, 18, 128, 48, 0x0203ffff},   // MUBUF
     {0xe8000000, 15, 16, 64, 0x03f87fff},    // MTBUF
