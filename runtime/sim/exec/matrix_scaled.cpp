@@ -44,16 +44,11 @@ void mfma_f8f6f4(Wave& w, const MicroOp& op) {
   scatter_d<Dim>(w, op, acc);
 }
 
-// f32(acc + part * 2^exponent) rounded once. The double sum is made odd where it is inexact, so that the second
-// rounding sees on which side of a tie the exact sum lies. Free of branches, for the vectoriser.
+// f32(acc + part * 2^exponent) rounded once: a double has more than 2 * 24 + 2 digits, so that rounding a sum of two
+// 24-digit numbers to it first changes nothing (Figueroa, "When is double rounding innocuous?", 1995).
 ZYFA_SIM_INLINE float add_scaled(float acc, float part, int exponent) {
-  const double x = acc, y = static_cast<double>(part) * bits<double>(static_cast<u64>(1023 + exponent) << 52);
-  const double sum = x + y, z = sum - x, error = (x - (sum - z)) + (y - z);
-  const u64 code = bits<u64>(sum);
-  // An infinite or NaN sum has an error of NaN.
-  const u64 adjust = (error > 0) == (sum > 0) ? 1 : ~u64{0};
-  const bool apply = (error < 0) | (error > 0);
-  return static_cast<float>(bits<double>(code + (apply & ~code & 1 ? adjust : 0)));
+  const double scale = bits<double>(static_cast<u64>(1023 + exponent) << 52);
+  return static_cast<float>(static_cast<double>(acc) + static_cast<double>(part) * scale);
 }
 
 // acc += part * 2^(scale_a - 127) * 2^(scale_b - 127) for one block of k.

@@ -554,6 +554,20 @@ TEST(MatrixExact, BreaksTiesByTheSmallestTerm) {
   }
 }
 
+// The same beside C, where the products fit in a double and their sum with C does not.
+TEST(MatrixExact, BreaksTiesBesideC) {
+  const Instruction instruction("v_mfma_f32_16x16x32_fp8_fp8 v[0:3], v[64:65], v[96:97], v[32:35]");
+  for (const bool minus : {false, true}) {
+    Registers r(kRows);
+    // 256 * 256 twice is half a unit of C's last place; 2^-9 * 2^-9 decides.
+    r[kA].lane[0] = minus ? 0x817878 : 0x017878;
+    r[kB].lane[0] = 0x017878;
+    r[kC].lane[0] = std::bit_cast<u32>(0x1p41f);
+    instruction.run(r, SimAccumulation::kExact);
+    EXPECT_EQ(std::bit_cast<float>(r[0].lane[0]), minus ? 0x1p41f : 0x1p41f + 0x1p18f);
+  }
+}
+
 // All terms -0: the sum is -0; any +0 among them makes it +0.
 TEST(MatrixExact, SignOfZero) {
   struct Case {
