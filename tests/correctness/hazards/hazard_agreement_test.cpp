@@ -15,7 +15,9 @@
 
 namespace zyfa::hazards {
 
-void PrintTo(const HazardRow& row, std::ostream* out) { *out << row.producer << " -> " << row.consumer; }
+std::ostream& operator<<(std::ostream& out, const HazardRow& row) {
+  return out << row.producer << " -> " << row.consumer;
+}
 
 namespace {
 
@@ -39,7 +41,6 @@ std::string registers() {
 }
 
 struct Judgement {
-  bool refused = false;                       // the simulator does not know an instruction
   std::vector<std::string> strict, verifier;  // findings, "unconfirmed: ..." for what is only inadvisable
 };
 
@@ -50,10 +51,6 @@ void ask_strict(const std::string& body, Judgement& j) {
   const Buffer<std::uint32_t> memory(*device, std::vector<std::uint32_t>(2048, 0));
   const Status status = sim_test::run(
       *device, sim_test::assemble_kernel(registers() + body, {.agprs = 64, .lds = 8192}), "k", {}, Args().add(memory));
-  if (!status && status.error().code == ErrorCode::kUnsupported) {
-    j.refused = true;
-    return;
-  }
   for (const SimFinding& f : device->last_findings())
     j.strict.push_back(f.kind + ": " + f.instruction + ": " + f.message);
   if (!status && j.strict.empty()) j.strict.push_back(to_string(status.error()));
@@ -85,15 +82,6 @@ std::string bystanders(unsigned states, bool scalar) {
   return s;
 }
 
-// Instructions that the simulator may refuse to run: their rows are the verifier's and LLVM's alone.
-bool may_be_refused(const HazardRow& row) {
-  for (const char* name : {"s_sendmsg", "s_movrel", "addtid", "v_mfma_f64", "v_mfma_f32_4x4x4", "v_mfma_f32_32x32x4_2b",
-                           "v_mfma_f32_32x32x2_f32", "v_mfma_f32_16x16x4_f32", "v_cvt_scalef32"}) {
-    if (row.producer.find(name) != std::string::npos || row.consumer.find(name) != std::string::npos) return true;
-  }
-  return false;
-}
-
 constexpr unsigned kLoopTail = 3;  // counter, compare, branch
 
 // The pair with `states` between, in up to three ways, each out of the others' reach: s_nop; other instructions; the
@@ -122,7 +110,6 @@ class HazardTable : public testing::TestWithParam<HazardRow> {};
 
 TEST_P(HazardTable, EnoughIsClean) {
   const Judgement j = judge(trial(GetParam(), GetParam().states).body);
-  EXPECT_TRUE(!j.refused || may_be_refused(GetParam()));
   EXPECT_TRUE(j.strict.empty()) << "strict mode:\n" << joined(j.strict);
   EXPECT_TRUE(j.verifier.empty()) << "verifier:\n" << joined(j.verifier);
 }
@@ -138,13 +125,10 @@ TEST_P(HazardTable, OneShortIsFound) {
       return line.starts_with(kind) && line.find(consumer) != std::string::npos;
     });
   };
-  EXPECT_TRUE(!j.refused || may_be_refused(row));
-  if (!j.refused) {
-    EXPECT_EQ(j.strict.size(), t.pairs) << "strict mode:\n" << joined(j.strict);
-    EXPECT_EQ(named(j.strict, row.unconfirmed ? "wait-states-unconfirmed: " : "wait-states: "), t.pairs)
-        << "strict mode:\n"
-        << joined(j.strict);
-  }
+  EXPECT_EQ(j.strict.size(), t.pairs) << "strict mode:\n" << joined(j.strict);
+  EXPECT_EQ(named(j.strict, row.unconfirmed ? "wait-states-unconfirmed: " : "wait-states: "), t.pairs)
+      << "strict mode:\n"
+      << joined(j.strict);
   if (row.unconfirmed) {
     ASSERT_EQ(j.verifier.size(), 1u) << "verifier:\n" << joined(j.verifier);
     EXPECT_EQ(named(j.verifier, "note: not confirmed: "), 1);

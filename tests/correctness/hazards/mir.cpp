@@ -271,7 +271,7 @@ std::string read_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-bool has_llc() { return std::string_view(ZYFA_LLC).size() != 0; }
+bool has_llc() { return !std::string_view(ZYFA_LLC).empty(); }
 
 std::vector<unsigned> states_llvm_adds(const std::vector<MirPair>& pairs) {
   const std::filesystem::path stem =

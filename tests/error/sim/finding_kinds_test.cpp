@@ -27,7 +27,9 @@ struct Planted {
   SimUnaligned unaligned = SimUnaligned::kDelivered;
 };
 
-void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.kind << ": " << planted.code; }
+std::ostream& operator<<(std::ostream& out, const Planted& planted) {
+  return out << planted.kind << ": " << planted.code;
+}
 
 // s[4:5] 256 readable bytes, s[6:7] 256 writable ones, v0 work-item, v1 = 4 * v0, v2 to v39 = 0.
 constexpr char kSetup[] = R"(s_load_dwordx4 s[4:7], s[0:1], 0
