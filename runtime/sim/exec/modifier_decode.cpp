@@ -276,6 +276,7 @@ Refusal check_fields(const InstText& inst, const MicroOp& op) {
 Rounds rounding_of(const MicroOp& op) {
   if (op.unit != Unit::kValu || !(op.flags & kFloatMods) || (op.flags & kDot)) return Rounds::kNearest;
   const std::string_view name = op.row->mnemonic;
+  if (name == "v_div_fmas_f32") return Rounds::kNearest;  // rounds by itself
   if (op.dst.type == 'd') return Rounds::kDouble;
   if (op.dst.type == 'f' || op.dst.type == 'p' || op.src[0].type == 'x') return Rounds::kSingle;
   const bool normal = name.starts_with("v_cvt_norm_") || name.starts_with("v_cvt_pknorm_");

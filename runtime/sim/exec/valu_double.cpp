@@ -116,7 +116,10 @@ ZYFA_SIM_INLINE double fraction(double x) {
 }
 
 // Division: v_div_scale brings operands into range and sets a lane of VCC when v_div_fmas must scale back; v_div_fixup
-// handles the special cases. After AMD's published description of these instructions.
+// handles the special cases. After the guide, with two corrections that tinygrad's tests of RDNA hardware show and
+// without which the quotients of AMD's division sequence come out wrong: v_div_fmas scales up when the quotient is 2 or
+// more and down when it is less, by as much as v_div_scale did; and where both 1 / denominator and the quotient are
+// denormal the denominator is scaled down.
 template <typename T>
 struct Limits;
 template <>
@@ -147,18 +150,22 @@ ZYFA_SIM_INLINE T div_scale(T s0, T s1, T s2, bool& vcc) {
   const bool is_denominator =
       bits<std::conditional_t<sizeof(T) == 4, u32, u64>>(s0) == bits<std::conditional_t<sizeof(T) == 4, u32, u64>>(s1);
   const auto up = [](T x) { return std::ldexp(x, Limits<T>::kScale); };
-  if (s2 == 0 || s1 == 0) return std::numeric_limits<T>::quiet_NaN();
+  const auto down = [](T x) { return std::ldexp(x, -Limits<T>::kScale); };
+  if (s2 == 0 || s1 == 0) {
+    vcc = true;
+    return std::numeric_limits<T>::quiet_NaN();
+  }
   if (unbiased(s2) - unbiased(s1) >= Limits<T>::kFar) {
     vcc = true;
     return is_denominator ? up(s0) : s0;
   }
   if (subnormal(s1)) return up(s0);
-  const bool tiny_reciprocal = subnormal(T(1) / s1), tiny_quotient = subnormal(s2 / s1);
+  const bool tiny_reciprocal = subnormal(T(1) / s1), tiny_quotient = subnormal(s2 / s1) || s2 / s1 == 0;
   if (tiny_reciprocal && tiny_quotient) {
     vcc = true;
-    return is_denominator ? up(s0) : s0;
+    return is_denominator ? down(s0) : s0;
   }
-  if (tiny_reciprocal) return std::ldexp(s0, -Limits<T>::kScale);
+  if (tiny_reciprocal) return down(s0);
   if (tiny_quotient) {
     vcc = true;
     return is_denominator ? s0 : up(s0);
@@ -167,7 +174,7 @@ ZYFA_SIM_INLINE T div_scale(T s0, T s1, T s2, bool& vcc) {
   return s0;
 }
 // s0 quotient, s1 denominator, s2 numerator. Invalid divisions give the negative NaN; a quotient far below the smallest
-// number is 0 whatever s0 is (V_DIV_FIXUP_F32/F64).
+// number is 0 whatever s0 is (V_DIV_FIXUP_F32/F64); a NaN quotient of numbers stands for an overflow.
 template <typename T>
 ZYFA_SIM_INLINE T div_fixup(T s0, T s1, T s2) {
   const bool negative = std::signbit(s1) != std::signbit(s2);
@@ -180,6 +187,7 @@ ZYFA_SIM_INLINE T div_fixup(T s0, T s1, T s2) {
   if (s1 == 0 || std::isinf(s2)) return negative ? -infinity : infinity;
   if (std::isinf(s1) || s2 == 0) return negative ? -T(0) : T(0);
   if (exponent_field(s2) - exponent_field(s1) < kUnderflow) return negative ? -T(0) : T(0);
+  if (s0 != s0) return negative ? -infinity : infinity;
   return negative ? -std::fabs(s0) : std::fabs(s0);
 }
 
@@ -190,7 +198,8 @@ void div_scale_f32(Wave& w, const MicroOp& op) {
   u64 mask = 0;
   for (unsigned l = 0; l < kLanes; ++l) {
     bool vcc;
-    to.lane[l] = raw(div_scale(f32(s[0][l]), f32(s[1][l]), f32(s[2][l]), vcc));
+    const auto at = [&](unsigned i) { return f32(flush32(s[i][l], w.f32_in)); };
+    to.lane[l] = raw(div_scale(at(0), at(1), at(2), vcc));
     mask |= static_cast<u64>(vcc) << l;
   }
   close(w, op, Out{to.lane, false});
@@ -211,18 +220,43 @@ void div_scale_f64(Wave& w, const MicroOp& op) {
   close_double(w, op, to[0].lane, to[1].lane);
   w.set_scalar64(op.dst2.index, mask & w.exec());
 }
-// fma, then 2^32 (2^64) in the lanes whose VCC bit is set.
+// fma; in the lanes whose VCC bit is set times 2^64 or 2^-64 (2^128 or 2^-128), with one rounding.
 void div_fmas_f32(Wave& w, const MicroOp& op) {
   Temp t[3], to;
   const u32* s[3];
   for (unsigned i = 0; i < 3; ++i) s[i] = fetch(w, op, i, t[i]);
   const u64 vcc = w.scalar64(kVccLo);
+  const u32 round = w.mode & 3;
   for (unsigned l = 0; l < kLanes; ++l) {
-    const float r = __builtin_fmaf(f32(flush32(s[0][l], w.f32_in)), f32(flush32(s[1][l], w.f32_in)),
-                                   f32(flush32(s[2][l], w.f32_in)));
-    to.lane[l] = flush32(raw((vcc >> l) & 1 ? r * 0x1p32f : r), w.f32_out);
+    const auto at = [&](unsigned i) { return f32(flush32(s[i][l], w.f32_in)); };
+    const float a = at(0), b = at(1), c = at(2);
+    const double sum = sum_to_odd(static_cast<double>(a) * static_cast<double>(b), static_cast<double>(c));
+    const double up = exponent_field(c) > 127 ? 0x1p64 : 0x1p-64, r = (vcc >> l) & 1 ? sum * up : sum;
+    const u64 magnitude = bits<u64>(r) & 0x7fffffffffffffffull;
+    u32 result;
+    if (r != r) {
+      result = fix_nan(static_cast<float>(r), a, b, c);
+    } else {
+      const u32 sign = r < 0 || (r == 0 && std::signbit(r)) ? 0x80000000u : 0;
+      const Toward to_ = toward(round, sign != 0);
+      const u64 code = magnitude == 0x7ff0000000000000ull ? ~0ull : round_double(magnitude, 23, -126, to_);
+      const u32 over = magnitude != 0x7ff0000000000000ull && to_ == Toward::kZero ? 0x7f7fffffu : 0x7f800000u;
+      result = sign | (code > 0x7f7fffffu ? over : static_cast<u32>(code));
+    }
+    to.lane[l] = flush32(result, w.f32_out);
   }
   close(w, op, Out{to.lane, false});
+}
+// a * b + c times 2^-128. Where that is denormal the sum is rounded twice; it matters when the first rounding made a
+// tie of it, which the rest of the exact sum decides.
+ZYFA_SIM_INLINE double scaled_down(double a, double b, double c) {
+  const double sum = std::fma(a, b, c), r = std::ldexp(sum, -128), lost = sum - std::ldexp(r, 128);
+  if (!(std::fabs(r) < 0x1p-1022) || std::fabs(lost) != 0x1p-947) return r;
+  const double p = a * b, e = std::fma(a, b, -p), s = p + c, part = s - p;
+  const double rest = (s - sum) + ((p - (s - part)) + (c - part)) + e;
+  // r lies on one side of the tie, the other candidate one unit beyond `lost`.
+  const double other = r + (lost > 0 ? 0x1p-1074 : -0x1p-1074);
+  return rest != 0 && (rest > 0) == (lost > 0) ? other : r;
 }
 void div_fmas_f64(Wave& w, const MicroOp& op) {
   Temp t[6], to[2];
@@ -230,8 +264,10 @@ void div_fmas_f64(Wave& w, const MicroOp& op) {
   for (unsigned i = 0; i < 3; ++i) s[i] = {fetch(w, op, i, t[2 * i]), fetch(w, op, i, t[2 * i + 1], 1), w.f64_in};
   const u64 vcc = w.scalar64(kVccLo);
   for (unsigned l = 0; l < kLanes; ++l) {
-    const double r = std::fma(s[0].at(l), s[1].at(l), s[2].at(l));
-    const u64 x = raw64((vcc >> l) & 1 ? r * 0x1p64 : r);
+    const double a = s[0].at(l), b = s[1].at(l), c = s[2].at(l);
+    double r = std::fma(a, b, c);
+    if ((vcc >> l) & 1) r = exponent_field(c) > 1023 ? std::ldexp(r, 128) : scaled_down(a, b, c);
+    const u64 x = flush64(finish64(r, a, b, c), w.f64_out);
     to[0].lane[l] = static_cast<u32>(x);
     to[1].lane[l] = static_cast<u32>(x >> 32);
   }
