@@ -97,6 +97,22 @@ Refusal check_values(const InstText& inst, const MicroOp& op) {
   return {};
 }
 
+// LLVM decodes VOP3 forms of 16-bit instructions whose op_sel field it neither prints nor assembles; hardware of this
+// family has the field on all of them, so its meaning is not guessed.
+Refusal check_unprinted(std::span<const std::byte> bytes, const jit::Decoded& d, const MicroOp& op) {
+  constexpr std::uint32_t kVop3 = 0x34, kVop3p = 0x1a7, kOpSelBits = 0x7800;
+  if ((op.unit != Unit::kValu && op.unit != Unit::kTrans) || d.size < 8) return {};
+  if ((op.flags & (kOpSel | kPacked | kLaneSwap)) || op.dst.type == 'm' || op.dst2.kind != OperandKind::kNone)
+    return {};
+  std::uint32_t word = 0;
+  std::memcpy(&word, bytes.data() + d.offset, sizeof(word));
+  if (word >> 26 != kVop3 || word >> 23 == kVop3p || (word & kOpSelBits) == 0) return {};
+  const std::string_view name = op.row->mnemonic;
+  for (const std::string_view type : {"_f16", "_i16", "_u16", "_b16", "_fp8", "_bf8"})
+    if (name.find(type) != std::string_view::npos) return "op_sel bits in a form for which LLVM prints none";
+  return {};
+}
+
 // Rows of one mnemonic differ in the number of operands (loads to registers and to LDS, atomics with a result).
 const OpRow* find_row(const InstText& inst) {
   const auto [first, last] = rows_by_mnemonic().equal_range(inst.mnemonic);
@@ -169,7 +185,8 @@ void Scan::decode(std::uint32_t index, bool required) {
   MicroOp op;
   op.offset = static_cast<std::uint32_t>(d.offset);
   op.size = d.size;
-  const Refusal refusal = decode_one(d, program.registers, program.dpp, op);
+  Refusal refusal = decode_one(d, program.registers, program.dpp, op);
+  if (refusal.empty()) refusal = check_unprinted(bytes, d, op);
   if (!refusal.empty()) {
     if (required) refusals.push_back(fmt::format("+0x{:x}: {}: {}", d.offset - program.entry_offset, d.text, refusal));
     return;

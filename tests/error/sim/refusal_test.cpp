@@ -135,6 +135,9 @@ TEST(Unsupported, NamesTheReason) {
       {"s_endpgm_saved", "trap handler"},
       {"s_endpgm_ordered_ps_done", "pixel shaders"},
       {"s_sethalt 1", "halts the wave"},
+      // v_add_f16_e64 v4, v0, v0 and v_mad_legacy_u16 v4, v0, v0, v0 with bit 11, op_sel[0], set.
+      {".long 0xd11f0804, 0x00020100", "op_sel bits"},
+      {".long 0xd1eb0804, 0x04020100", "op_sel bits"},
       {"s_sendmsg sendmsg(MSG_GS_DONE, GS_OP_NOP)", "MSG_INTERRUPT"},
       {"s_getreg_b32 s20, hwreg(HW_REG_IB_STS)", "only MODE, STATUS"},
       {"s_getreg_b32 s20, hwreg(HW_REG_LDS_ALLOC)", "only MODE, STATUS"},
