@@ -106,6 +106,82 @@ global_store_dwordx4 v1, v[8:11], s[4:5]
   EXPECT_GT(ran, 100) << "nearly everything was refused: the mutation no longer tests execution";
 }
 
+// Buffer instructions of every kind under random descriptors, and FLAT ones at random addresses: a result, or a fault
+// that says where.
+TEST(FuzzSimulator, RandomBufferDescriptors) {
+  const Bytes object = assemble_kernel(R"(
+s_load_dwordx4 s[8:11], s[0:1], 0
+s_load_dwordx4 s[12:15], s[0:1], 16
+v_and_b32 v0, 0x3ff, v0
+v_lshlrev_b32 v1, 2, v0
+v_mov_b32 v2, 0
+v_mov_b32 v3, 0x3f800000
+v_mov_b32 v4, v0
+v_mov_b32 v5, v1
+s_waitcnt lgkmcnt(0)
+v_mov_b32 v6, s12
+v_mov_b32 v7, s13
+s_mov_b32 m0, s14
+s_and_b32 s15, s15, 7
+s_cmp_eq_u32 s15, 0
+s_cbranch_scc1 typed
+s_cmp_eq_u32 s15, 1
+s_cbranch_scc1 stores
+s_cmp_eq_u32 s15, 2
+s_cbranch_scc1 flat
+buffer_load_dwordx4 v[8:11], v1, s[8:11], 0 offen
+buffer_load_dwordx3 v[12:14], v[0:1], s[8:11], s14 idxen offen offset:4
+buffer_load_ubyte v15, v0, s[8:11], 0 idxen
+buffer_load_dwordx4 v1, s[8:11], 0 offen lds
+s_buffer_load_dwordx8 s[24:31], s[8:11], 0x20
+buffer_load_short_d16_hi v16, off, s[8:11], m0
+s_branch end
+typed:
+buffer_load_format_xyzw v[8:11], v[0:1], s[8:11], 0 idxen offen
+buffer_load_format_d16_xyz v[12:13], v1, s[8:11], 0 offen
+tbuffer_load_format_xy v[14:15], v0, s[8:11], 0 format:12 idxen
+buffer_store_format_xyzw v[2:5], v0, s[8:11], 0 idxen
+s_branch end
+stores:
+buffer_store_dwordx4 v[2:5], v1, s[8:11], 0 offen
+buffer_atomic_add_f32 v3, v0, s[8:11], 0 idxen
+buffer_atomic_cmpswap_x2 v[2:5], v0, s[8:11], 0 idxen sc0
+s_branch end
+flat:
+flat_load_dwordx2 v[8:9], v[6:7]
+flat_atomic_add v[6:7], v4
+end:
+s_waitcnt vmcnt(0) lgkmcnt(0)
+)",
+                                       {.lds = 4096});
+  std::mt19937 rng(5);
+  int finished = 0;
+  for (int i = 0; i < 600; ++i) {
+    const auto device = limited(i % 2 ? SimChecks::kStrict : SimChecks::kPlain);
+    SimOptions options = device->options();
+    options.rules.soffset = rng() % 2 ? SimSoffset::kChecked : SimSoffset::kUnchecked;
+    options.rules.unaligned = rng() % 2 ? SimUnaligned::kTruncated : SimUnaligned::kDelivered;
+    ASSERT_TRUE(device->set_options(options).has_value());
+    const auto kernel = device->load(object, "k").value();
+    const Buffer<std::uint32_t> buffer(*device, std::vector<std::uint32_t>(65536, 0x3f800000));
+    const auto base = static_cast<std::uint64_t>(buffer.address());
+    // Half of the fields random, half near what is valid.
+    const auto any = [&](std::uint32_t likely) { return rng() % 2 ? likely : static_cast<std::uint32_t>(rng()); };
+    const auto low = static_cast<std::uint32_t>(base), high = static_cast<std::uint32_t>(base >> 32);
+    Args args;
+    args.add(rng() % 4 ? low : any(low)).add((rng() % 4 ? high & 0xffff : any(high & 0xffff)) | any(0) << 16);
+    args.add(any(4096)).add(any(0x27000 | 07654));
+    constexpr std::array<std::uint32_t, 4> kHigh{0x10000, 0x20000, 0x2000, 0};
+    args.add(any(low)).add(kHigh[rng() % 4]).add(any(64)).add(static_cast<std::uint32_t>(rng()));
+    const Status status = device->launch(*kernel, {.block = {64, 1, 1}}, args.bytes(), nullptr);
+    if (!status) {
+      EXPECT_FALSE(status.error().message.empty());
+    }
+    finished += status.has_value();
+  }
+  EXPECT_GT(finished, 30) << "nearly everything faults: the descriptors no longer test execution";
+}
+
 TEST(FuzzSimulator, DamagedCodeObjects) {
   const Bytes base = object_with_room(8);
   std::mt19937 rng(3);
