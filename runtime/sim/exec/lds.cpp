@@ -160,17 +160,25 @@ void read_transposed(Wave& w, const MicroOp& op) {
     for (unsigned l = 0; l < 16; ++l)
       if (active(exec, g + l)) load_lds(*w.group, a[g + l] + static_cast<u32>(op.imm), kBytes, matrix + l * kBytes);
     u32 out[kDwords + 1][16] = {};
-    for (u32 n = 0; n < kItems; ++n) {
-      const u32 word = n * Bits / 32, shift = n * Bits % 32;
-      for (u32 l = 0; l < 16; ++l) {
-        const u32 value = element<Bits>(matrix, 16 * n + l);
-        out[word][l] |= value << shift;
-        if (shift + Bits > 32) out[word + 1][l] |= value >> (32 - shift);
+    if constexpr (32 % Bits == 0) {
+      constexpr u32 kPerDword = 32 / Bits;
+      for (u32 k = 0; k < kDwords; ++k)
+        for (u32 i = 0; i < kPerDword; ++i)
+          for (u32 l = 0; l < 16; ++l) out[k][l] |= element<Bits>(matrix, 16 * (kPerDword * k + i) + l) << (Bits * i);
+    } else {
+      for (u32 n = 0; n < kItems; ++n) {
+        const u32 word = n * Bits / 32, shift = n * Bits % 32;
+        for (u32 l = 0; l < 16; ++l) {
+          const u32 value = element<Bits>(matrix, 16 * n + l);
+          out[word][l] |= value << shift;
+          if (shift + Bits > 32) out[word + 1][l] |= value >> (32 - shift);
+        }
       }
     }
     for (u32 k = 0; k < kDwords; ++k) {
+      u32* d = row(w, op.dst, k) + g;
       for (unsigned l = 0; l < 16; ++l)
-        if (active(exec, g + l)) row(w, op.dst, k)[g + l] = out[k][l];
+        if (active(exec, g + l)) d[l] = out[k][l];
     }
   }
 }

@@ -1,5 +1,5 @@
 // Speed of the simulator, one thread: GFLOP/s of MFMA-bound loops (the flops the MFMAs execute), lane operations of a
-// VALU loop, bytes of an LDS loop; each plain and strict. Read the medians of --benchmark_repetitions=5.
+// VALU loop, bytes of LDS and buffer loops; most plain and strict. Read the medians of --benchmark_repetitions=5.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -13,6 +13,7 @@ void run_loop(benchmark::State& state, const std::string& body, const char* coun
               SimAccumulation model = SimAccumulation::kFmaChain) {
   const std::string code =
       "v_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v1, 4, v0\n.set i, 2\n.rept 126\nv_mov_b32 v[i], 0\n.set i, i+1\n.endr\n"
+      "s_load_dwordx2 s[12:13], s[0:1], 0\ns_mov_b32 m0, 0\ns_movk_i32 s14, 0x2000\ns_mov_b32 s15, 0x20000\n"
       "v_mov_b32 v100, 0x7f7f7f7f\nv_mov_b32 v101, v100\n"  // scales of 1.0
       "ds_write_b128 v1, v[8:11]\ns_waitcnt lgkmcnt(0)\ns_barrier\ns_movk_i32 s8, 200\nloop:\n" +
       body + "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 loop\n";
@@ -23,8 +24,10 @@ void run_loop(benchmark::State& state, const std::string& body, const char* coun
   check(device->set_options(options));
   const auto kernel = device->load(object, "k");
   if (!kernel) return state.SkipWithError(to_string(kernel.error()).c_str());
+  const Buffer<std::uint32_t> buffer(*device, std::vector<std::uint32_t>(2048, 0));
+  const Args args = Args().add(buffer);
   for (auto _ : state) {
-    const Status status = device->launch(**kernel, {.block = {512, 1, 1}}, {}, nullptr);
+    const Status status = device->launch(**kernel, {.block = {512, 1, 1}}, args.bytes(), nullptr);
     if (!status) return state.SkipWithError(to_string(status.error()).c_str());
   }
   state.counters[counter] = benchmark::Counter(per_iteration * 200 * 8, benchmark::Counter::kIsIterationInvariantRate);
@@ -83,6 +86,24 @@ void lds_read(benchmark::State& state) {
   run_loop(state, body + "s_waitcnt lgkmcnt(0)\n", "bytes", 4.0 * 1024);
 }
 
+void lds_transposed_read(benchmark::State& state) {
+  std::string body;
+  for (int i = 0; i < 4; ++i) body += fmt::format("ds_read_b64_tr_b8 v[{}:{}], v1\n", 16 + 2 * i, 17 + 2 * i);
+  run_loop(state, body + "s_waitcnt lgkmcnt(0)\n", "bytes", 4.0 * 512);
+}
+// s[12:15]: a raw buffer of 8 KB; {v} in the instruction is a tuple of 4 registers.
+void memory_loop(benchmark::State& state, std::string_view instruction) {
+  std::string body;
+  for (int i = 0; i < 4; ++i)
+    body +=
+        fmt::format(fmt::runtime(instruction), fmt::arg("v", fmt::format("v[{}:{}]", 16 + 4 * i, 19 + 4 * i))) + "\n";
+  run_loop(state, body + "s_waitcnt vmcnt(0)\n", "bytes", 4.0 * 1024);
+}
+void buffer_load(benchmark::State& state) { memory_loop(state, "buffer_load_dwordx4 {v}, v1, s[12:15], 0 offen"); }
+void buffer_load_lds(benchmark::State& state) { memory_loop(state, "buffer_load_dwordx4 v1, s[12:15], 0 offen lds"); }
+void buffer_store(benchmark::State& state) { memory_loop(state, "buffer_store_dwordx4 {v}, v1, s[12:15], 0 offen"); }
+void global_load(benchmark::State& state) { memory_loop(state, "global_load_dwordx4 {v}, v1, s[12:13]"); }
+
 BENCHMARK(mfma_bf16)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(mfma_fp8)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(mfma_scaled_fp8)->ArgName("strict")->Arg(0)->Arg(1);
@@ -90,6 +111,11 @@ BENCHMARK(mfma_fp8_model)->ArgNames({"strict", "model"})->ArgsProduct({{0}, {0, 
 BENCHMARK(valu)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(exponential)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(lds_read)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(lds_transposed_read)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(buffer_load)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(buffer_load_lds)->ArgName("strict")->Arg(0);
+BENCHMARK(buffer_store)->ArgName("strict")->Arg(0);
+BENCHMARK(global_load)->ArgName("strict")->Arg(0)->Arg(1);
 
 }  // namespace
 }  // namespace zyfa::sim_test
