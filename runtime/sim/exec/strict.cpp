@@ -53,7 +53,7 @@ const StrictOp& Strict::strict_of(const MicroOp& op) const {
   return table_[static_cast<std::size_t>(&op - plan_.program->ops.data())];
 }
 const std::string& Strict::text_of(const MicroOp& op) const {
-  return plan_.program->text[static_cast<std::size_t>(&decoded(op) - plan_.program->ops.data())];
+  return plan_.program->text[static_cast<std::size_t>(decoded(op) - plan_.program->ops.data())];
 }
 u64 Strict::offset_of(const MicroOp& op) const { return op.offset - plan_.program->entry_offset; }
 
@@ -64,7 +64,7 @@ std::string Strict::name(const RegisterUse& use, unsigned row) const {
 
 void Strict::report(const Wave& wave, const MicroOp& op, const char* kind, unsigned lane, std::string message,
                     bool warning) {
-  const std::pair<const MicroOp*, const char*> key(&decoded(op), kind);
+  const std::pair<const MicroOp*, const char*> key(decoded(op), kind);
   if (full() || std::find(seen_.begin(), seen_.end(), key) != seen_.end()) return;
   seen_.push_back(key);
   add_finding(wave, op, kind, lane, std::move(message), warning);
@@ -74,7 +74,7 @@ void Strict::add_finding(const Wave& wave, const MicroOp& op, const char* kind, 
                          bool warning) {
   if (full()) return;
   if (!warning) ++errors_;
-  const auto index = static_cast<std::size_t>(&decoded(op) - plan_.program->ops.data());
+  const auto index = static_cast<std::size_t>(decoded(op) - plan_.program->ops.data());
   SimFinding f;
   f.kind = kind;
   f.offset = offset_of(op);

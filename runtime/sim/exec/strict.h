@@ -133,7 +133,7 @@ class Strict final : public FlightObserver {
   [[nodiscard]] std::uint64_t offset_of(const MicroOp& op) const;
 
   // The decoded instruction behind `op`, which may be an indexed copy.
-  [[nodiscard]] const MicroOp& decoded(const MicroOp& op) const { return &op == indexed_op_ ? *indexed_from_ : op; }
+  [[nodiscard]] const MicroOp* decoded(const MicroOp& op) const { return &op == indexed_op_ ? indexed_from_ : &op; }
 
   const LaunchPlan& plan_;
   const StrictTable& table_;

@@ -238,9 +238,9 @@ void div_fmas_f32(Wave& w, const MicroOp& op) {
       result = fix_nan(static_cast<float>(r), a, b, c);
     } else {
       const u32 sign = r < 0 || (r == 0 && std::signbit(r)) ? 0x80000000u : 0;
-      const Toward to_ = toward(round, sign != 0);
-      const u64 code = magnitude == 0x7ff0000000000000ull ? ~0ull : round_double(magnitude, 23, -126, to_);
-      const u32 over = magnitude != 0x7ff0000000000000ull && to_ == Toward::kZero ? 0x7f7fffffu : 0x7f800000u;
+      const Toward direction = toward(round, sign != 0);
+      const u64 code = magnitude == 0x7ff0000000000000ull ? ~0ull : round_double(magnitude, 23, -126, direction);
+      const u32 over = magnitude != 0x7ff0000000000000ull && direction == Toward::kZero ? 0x7f7fffffu : 0x7f800000u;
       result = sign | (code > 0x7f7fffffu ? over : static_cast<u32>(code));
     }
     to.lane[l] = flush32(result, w.f32_out);

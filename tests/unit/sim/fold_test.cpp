@@ -75,9 +75,10 @@ TEST(Fold, SimulatorAgreesWithLlvm) {
       for (u64& o : operands) o = random_bits(rng, type);
       const auto function = [&](auto&& operand) {
         std::string text = "  { ";
-        for (int k = 0; k < 3; ++k)
+        for (int k = 0; k < 3; ++k) {
           text += type == "double" ? fmt::format("double {} = as_double({}); ", "abc"[k], operand(k))
                                    : fmt::format("{0} {1} = as_{0}((uint)({2})); ", type, "abc"[k], operand(k));
+        }
         const char* widen = result == "double" ? "as_ulong" : "(ulong)as_uint";
         return text + fmt::format("{} r = {}; out[{}] = {}(r); }}\n", result, f.expression, at, widen);
       };
@@ -95,10 +96,11 @@ TEST(Fold, SimulatorAgreesWithLlvm) {
   ASSERT_TRUE(object.has_value());
   const auto decoded = jit::disassemble(object->text);
   ASSERT_TRUE(decoded.has_value());
-  for (const jit::Decoded& d : *decoded)
+  for (const jit::Decoded& d : *decoded) {
     for (const char* name : {"v_cube", "v_med3", "v_fract", "v_frexp", "v_cmp_class", "v_trig", "v_bfe", "v_alignb",
                              "v_perm_", "v_cvt_pk"})
       EXPECT_FALSE(d.text.starts_with(name)) << d.text << " was not folded";
+  }
   const auto run_one = [&](const Bytes& object) {
     const auto device = make_device();
     const Buffer<u64> in(*device, inputs), out(*device, std::vector<u64>(at));
@@ -108,10 +110,11 @@ TEST(Fold, SimulatorAgreesWithLlvm) {
   const auto want = run_one(*folded), got = run_one(*computed);
   unsigned n = 0;
   for (const Folded& f : kFolded) {
-    for (unsigned i = 0; i < kCases; ++i, ++n)
+    for (unsigned i = 0; i < kCases; ++i, ++n) {
       EXPECT_EQ(got[n], want[n]) << f.expression
                                  << fmt::format(" of {:x} {:x} {:x}", inputs[3 * n], inputs[3 * n + 1],
                                                 inputs[3 * n + 2]);
+    }
   }
 }
 

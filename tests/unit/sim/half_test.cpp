@@ -144,7 +144,7 @@ TEST(Half, ConversionFromFloatInEveryMode) {
     const unsigned round = variant % 4;
     const bool saturate = variant >= 4;
     std::vector<Lanes> in;
-    for (int r = 0; r < 16; ++r)
+    for (int r = 0; r < 16; ++r) {
       in.push_back(by_lane([&](u32) {
         const u32 x = static_cast<u32>(rng());
         // Around the f16 range: exponents 2^-27 to 2^17; some exact midpoints.
@@ -152,10 +152,11 @@ TEST(Half, ConversionFromFloatInEveryMode) {
                   f = x % 3 == 0 ? (static_cast<u32>(rng()) & 0x7fe000) | 0x1000 : static_cast<u32>(rng()) & 0x7fffff;
         return (x & 0x80000000u) | (e << 23) | f;
       }));
+    }
     std::string code = set_mode(2, 2, round);
     for (int r = 0; r < 16; ++r) code += fmt::format("v_cvt_f16_f32 v{}, v{}\n", 40 + r, 10 + r);
     const auto out = run_vector(code, in, 16, {.fp16_overflow = saturate, .denorm32 = 3});
-    for (int r = 0; r < 16; ++r)
+    for (int r = 0; r < 16; ++r) {
       for (unsigned l = 0; l < 64; ++l) {
         const float x = std::bit_cast<float>(in[r][l]);
         // Exact in units of 2^-48: the smallest bit is 2^(100 - 127 - 23) = 2^-50, so work in 2^-52 by scaling.
@@ -182,6 +183,7 @@ TEST(Half, ConversionFromFloatInEveryMode) {
         if (want == 0x7c00 && saturate) want = 0x7bff;
         ASSERT_EQ(out[r][l], want | (negative ? 0x8000u : 0u)) << x << " mode " << round;
       }
+    }
   }
 }
 
@@ -364,10 +366,11 @@ TEST(Half, ExtremesFollowTheRulesForNaNAndZero) {
     }
   }
   const auto clamped = run_vector("v_pk_maximum3_f16 v40, v10, v11, v12\n", in, 1, {.dx10_clamp = true});
-  for (unsigned l = 0; l < 64; ++l)
+  for (unsigned l = 0; l < 64; ++l) {
     if (nan_of(in[0][l], in[1][l], in[2][l])) {
       ASSERT_EQ(clamped[0][l] & 0xffff, 0u);
     }
+  }
 }
 
 TEST(Half, DivisionFixup) {

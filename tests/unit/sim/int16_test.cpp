@@ -17,12 +17,13 @@ using Lanes = std::array<u32, 64>;
 
 std::vector<Lanes> random_lanes(std::mt19937& rng, unsigned count) {
   std::vector<Lanes> in;
-  for (unsigned r = 0; r < count; ++r)
+  for (unsigned r = 0; r < count; ++r) {
     in.push_back(by_lane([&](u32) {
       const u32 corners[] = {0, 0xffff, 0x7fff8000, 0x80007fff, 0xffffffff, 0x00010001, 0x8000ffff, 0x7fffffff};
       const u32 x = static_cast<u32>(rng());
       return x % 3 == 0 ? corners[(x >> 8) % 8] : static_cast<u32>(rng());
     }));
+  }
   return in;
 }
 i64 clip(i64 x, i64 low, i64 high) { return x < low ? low : x > high ? high : x; }
@@ -221,17 +222,17 @@ TEST(Int16, CarriesAndWideSumsSaturate) {
       "v_add_co_u32 v40, vcc, v10, v11 clamp\nv_sub_co_u32 v41, vcc, v10, v11 clamp\n"
       "v_mad_u64_u32 v[42:43], vcc, v10, v11, v[12:13] clamp\nv_mad_i64_i32 v[44:45], vcc, v10, v11, v[12:13] clamp\n",
       in, 6);
-  __extension__ using i128 = __int128;
+  __extension__ using I128 = __int128;
   for (unsigned l = 0; l < 64; ++l) {
     const u32 a = in[0][l], b = in[1][l];
     const std::uint64_t c = in[2][l] | (static_cast<std::uint64_t>(in[3][l]) << 32);
     ASSERT_EQ(out[0][l], static_cast<u32>(clip(static_cast<i64>(a) + b, 0, 0xffffffffll)));
     ASSERT_EQ(out[1][l], a < b ? 0 : a - b);
-    const i128 u = static_cast<i128>(static_cast<std::uint64_t>(a) * b) + c;
-    const i128 top = (static_cast<i128>(1) << 64) - 1;
+    const I128 u = static_cast<I128>(static_cast<std::uint64_t>(a) * b) + c;
+    const I128 top = (static_cast<I128>(1) << 64) - 1;
     const auto want = static_cast<std::uint64_t>(u > top ? top : u);
     ASSERT_EQ(out[2][l] | (static_cast<std::uint64_t>(out[3][l]) << 32), want);
-    const i128 s = static_cast<i128>(static_cast<std::int32_t>(a)) * static_cast<std::int32_t>(b) + static_cast<i64>(c);
+    const I128 s = static_cast<I128>(static_cast<std::int32_t>(a)) * static_cast<std::int32_t>(b) + static_cast<i64>(c);
     const i64 clipped = s > INT64_MAX ? INT64_MAX : s < INT64_MIN ? INT64_MIN : static_cast<i64>(s);
     ASSERT_EQ(out[4][l] | (static_cast<std::uint64_t>(out[5][l]) << 32), static_cast<std::uint64_t>(clipped));
   }

@@ -233,11 +233,12 @@ TEST(Sdwa, SelectionsOfSourceAndDestination) {
   for (unsigned d = 0; d < 7; ++d) {
     for (unsigned s = 0; s < 7; ++s) {
       std::string code;
-      for (unsigned u = 0; u < 3; ++u)
+      for (unsigned u = 0; u < 3; ++u) {
         code += fmt::format(
             "v_mov_b32 v{0}, v12\nv_add_u32_sdwa v{0}, sext(v10), v11 dst_sel:{1} dst_unused:{2} src0_sel:{3} "
             "src1_sel:BYTE_2\n",
             40 + u, sels[d], unused[u], sels[s]);
+      }
       const auto out = run_vector(code, in, 3);
       for (unsigned l = 0; l < 64; ++l) {
         const u32 sum = select(in[0][l], s, true) + select(in[1][l], 2, false);
@@ -316,19 +317,21 @@ TEST(Dpp, EveryControlWithMasksAndBoundControl) {
     const std::pair<unsigned, unsigned> masks[] = {{15, 15}, {5, 15}, {15, 9}};
     std::string code;
     unsigned at = 40;
-    for (const auto& [rows, banks] : masks)
-      for (const char* bound : {"", " bound_ctrl:0"})
+    for (const auto& [rows, banks] : masks) {
+      for (const char* bound : {"", " bound_ctrl:0"}) {
         code +=
             fmt::format("v_mov_b32 v{0}, -1\nv_add_u32_dpp v{0}, v10, v11 {1} row_mask:0x{2:x} bank_mask:0x{3:x}{4}\n",
                         at++, control, rows, banks, bound);
+      }
+    }
     for (const u64 exec : {~0ull, 0x0f37ffff8001fffeull}) {
       const std::string masked =
           fmt::format("s_mov_b32 exec_lo, 0x{:x}\ns_mov_b32 exec_hi, 0x{:x}\n", static_cast<u32>(exec), exec >> 32);
       std::string start;
       for (unsigned r = 40; r < at; ++r) start += fmt::format("v_mov_b32 v{}, -1\n", r);
       const auto out = run_vector(start + masked + code, {x, y}, 6);
-      for (unsigned m = 0; m < 3; ++m)
-        for (unsigned b = 0; b < 2; ++b)
+      for (unsigned m = 0; m < 3; ++m) {
+        for (unsigned b = 0; b < 2; ++b) {
           for (int n = 0; n < 64; ++n) {
             const int from = dpp_source(control, n);
             const bool active = (exec >> n) & 1, row = (masks[m].first >> (n / 16)) & 1,
@@ -340,6 +343,8 @@ TEST(Dpp, EveryControlWithMasksAndBoundControl) {
             ASSERT_EQ(out[2 * m + b][static_cast<unsigned>(n)], want)
                 << control << " lane " << n << " masks " << m << " bound " << b;
           }
+        }
+      }
     }
   }
 }

@@ -294,7 +294,7 @@ TEST(Scale, SixBitCodesToWideTypes) {
                                             "v_cvt_scalef32_pk32_bf16_{0} v[88:103], v[10:15], v16\n",
                                             f.name),
                                 in, 64);
-    for (unsigned l = 0; l < 64; ++l)
+    for (unsigned l = 0; l < 64; ++l) {
       for (unsigned s = 0; s < 32; ++s) {
         const u32 code = six_bits(in, 0, s, l);
         const float want = static_cast<float>(std::ldexp(number(f, code), 3));
@@ -302,6 +302,7 @@ TEST(Scale, SixBitCodesToWideTypes) {
         ASSERT_EQ(half_value((out[32 + s / 2][l] >> (16 * (s % 2))) & 0xffff), want);
         ASSERT_EQ(bfloat_value((out[48 + s / 2][l] >> (16 * (s % 2))) & 0xffff), want);
       }
+    }
   }
 }
 
@@ -329,7 +330,7 @@ TEST(Scale, WideTypesToSixBits) {
     for (unsigned i = 0; i < 16; ++i) code += fmt::format("v_mov_b32 v{}, v{}\n", 58 + i, 58 + i);
     for (unsigned i = 0; i < 18; ++i) code += fmt::format("v_mov_b32 v{}, v{}\n", 40 + i, 110 + i);
     const auto out = run_vector(code, in, 18, {.denorm32 = 3});
-    for (unsigned l = 0; l < 64; ++l)
+    for (unsigned l = 0; l < 64; ++l) {
       for (unsigned s = 0; s < 32; ++s) {
         const float x = value(in[s][l]);
         const u32 want = nearest(f, std::ldexp(static_cast<double>(x), -k), false);
@@ -340,6 +341,7 @@ TEST(Scale, WideTypesToSixBits) {
           ASSERT_EQ(six_bits(out, 12, s, l), want) << f.name << " " << x;
         }
       }
+    }
   }
 }
 
