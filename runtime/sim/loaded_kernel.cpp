@@ -146,7 +146,10 @@ std::vector<SimInstructionCount> SimKernel::instruction_counts(const std::vector
 
 std::vector<std::byte> SimKernel::kernarg_segment(const LaunchShape& shape, std::span<const std::byte> kernargs) const {
   const u32 declared = std::max(image_.kernarg_bytes, image_.descriptor_kernarg);
-  std::vector<std::byte> segment(std::max<std::size_t>(declared, kernargs.size()));
+  // Compilers load up to the end of the last aligned piece: runtimes hand out segments in units of 64 bytes.
+  constexpr std::size_t kUnit = 64;
+  const std::size_t used = std::max<std::size_t>(declared, kernargs.size());
+  std::vector<std::byte> segment((used + kUnit - 1) / kUnit * kUnit);
   std::copy(kernargs.begin(), kernargs.end(), segment.begin());
   for (const jit::KernelArgument& a : image_.arguments) {
     if (!a.name.starts_with("hidden_") || a.offset < kernargs.size()) continue;
