@@ -97,8 +97,6 @@ constexpr HazardRule kRules[] = {
      Need::kFixed, 1},
     {"store data overwritten by VALU or MFMA", kTraitWideStore, 0, Source::kStoreData, kTraitValu | kAnyMfma, 0,
      Sink::kWrites, Need::kFixed, 2},
-    {"store data overwritten by a load", kTraitWideStore, 0, Source::kStoreData, kAnyMemory, 0, Sink::kWrites,
-     Need::kFixed, 1},
     {"s_setreg before an access to the same hardware register", kTraitSetreg, 0, Source::kHardwareRegister,
      kTraitSetreg | kTraitGetreg, 0, Sink::kSameHardwareRegister, Need::kFixed, 2},
     {"s_setreg of MODE.vskip before a vector instruction", kTraitSetsVskip, 0, Source::kNothing,

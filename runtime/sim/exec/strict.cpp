@@ -263,7 +263,8 @@ void Strict::settle_vector(Wave& wave, const MicroOp& op, const StrictOp& s) {
     } else if ((op.flags & kWideAddend) && k == 1) {
       r.valid = (r.valid & ~exec) | (source_valid(wave, op.src[2], 1) & exec);
     } else if (op.flags & kReadlane) {
-      r.valid |= 1ull << (scalar_value(wave, op.src[1], 0) & 63);
+      const u64 lane = 1ull << (scalar_value(wave, op.src[1], 0) & 63);
+      r.valid = source_valid(wave, op.src[0], 0) != 0 ? r.valid | lane : r.valid & ~lane;
     } else {
       r.valid |= s.all_lanes ? ~0ull : exec;
     }

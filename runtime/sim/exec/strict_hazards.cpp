@@ -115,9 +115,9 @@ void Strict::write_hazards(Wave& wave, const MicroOp& op, const StrictOp& s, con
       });
     }
   }
-  if (r.store_at != 0) {
-    const u32 need = valu || s.cls == IssueClass::kMatrix ? 2 : 1;
-    require(wave, op, need, r.store_at,
+  // A load comes long after the store has read its data, and compilers put nothing between.
+  if (r.store_at != 0 && (valu || s.cls == IssueClass::kMatrix)) {
+    require(wave, op, 2, r.store_at,
             [&] { return fmt::format("overwrites {}, data of a store of 3 or 4 dwords", name(use, row)); });
   }
   if (r.dot != nullptr && r.dot != op.row) {

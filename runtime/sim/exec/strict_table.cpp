@@ -46,6 +46,17 @@ RegisterUse use_of(const Operand& o, Role role) {
 }
 bool is_register(const Operand& o) { return o.kind == OperandKind::kVgpr || o.kind == OperandKind::kSgpr; }
 
+// Compilers merge lane masks as (old & ~EXEC) | (new & EXEC) or old | EXEC, whose bits of active lanes do not depend on
+// the old mask: on the first trip of a loop nobody wrote it.
+bool merges_with_exec(const MicroOp& op) {
+  const auto is_exec = [](const Operand& o) {
+    return o.kind == OperandKind::kSgpr && o.index == kExecLo && o.count == 2;
+  };
+  const std::string_view name = op.row->mnemonic;
+  return (name == "s_or_b64" && (is_exec(op.src[0]) || is_exec(op.src[1]))) ||
+         (name == "s_andn2_b64" && is_exec(op.src[1]));
+}
+
 Role source_role(const MicroOp& op, unsigned i) {
   const Operand& o = op.src[i];
   if (op.unit == Unit::kMfma) {
@@ -55,14 +66,16 @@ Role source_role(const MicroOp& op, unsigned i) {
   if (op.unit == Unit::kLds || op.unit == Unit::kVmem) {
     const bool is_data = (op.flags & (kStore | kAtomic)) &&
                          (op.unit == Unit::kLds ? i > 0 || (op.flags & kReadsM0) : i == data_source(op));
-    if (is_data) return Role::kStored;
+    // Compilers spill registers without regard to which lanes hold anything.
+    if (is_data) return op.flags & kScratch ? Role::kCopied : Role::kStored;
     return Role::kAddress;
   }
   if (op.unit == Unit::kSmem) return (op.flags & kStore) && i == 0 ? Role::kStored : Role::kAddress;
   if (op.flags & kSelects) return i == 2 ? Role::kMask : Role::kCopied;
   if (o.type == 'm') return Role::kCarry;
   if ((op.flags & kDot) && i == 2) return Role::kDotC;
-  if ((op.flags & kReadlane) && i == 1) return Role::kLaneSelect;
+  if (op.flags & kReadlane) return i == 1 ? Role::kLaneSelect : Role::kCopied;
+  if (merges_with_exec(op)) return Role::kCopied;
   if (op.flags & kCopies) return op.dpp && i == 0 ? Role::kDppSource : Role::kCopied;
   return op.dpp && i == 0 ? Role::kDppSource : Role::kData;
 }
