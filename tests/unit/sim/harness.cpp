@@ -38,6 +38,30 @@ amdhsa.kernels:
                      o.kernarg, o.lds, o.vgprs + o.agprs, o.agprs, o.workgroup);
 }
 
+std::optional<Bytes> compile(std::string_view source, const std::string& suffix, std::string_view flags) {
+  const char* clang = ZYFA_CLANG;
+  if (*clang == '\0') return std::nullopt;
+  const auto dir = std::filesystem::temp_directory_path();
+  static int serial = 0;
+  const std::string stem = (dir / fmt::format("zyfa_sim_{}_{}", getpid(), serial++)).string();
+  std::ofstream(stem + "." + suffix) << source;
+  const std::string command =
+      fmt::format("{0} {1} -target amdgcn-amd-amdhsa -mcpu=gfx950 -nogpulib {2}.{3} -o {2}.co 2> {2}.log", clang, flags,
+                  stem, suffix);
+  const int status = std::system(command.c_str());
+  std::ifstream log(stem + ".log");
+  if (status != 0) {
+    ADD_FAILURE() << command << "\n" << std::string(std::istreambuf_iterator<char>(log), {});
+  }
+  std::ifstream file(stem + ".co", std::ios::binary);
+  const std::vector<char> chars(std::istreambuf_iterator<char>(file), {});
+  Bytes bytes(chars.size());
+  std::memcpy(bytes.data(), chars.data(), chars.size());
+  for (const std::string& end : {"." + suffix, std::string(".co"), std::string(".log")})
+    std::filesystem::remove(stem + end);
+  return bytes;
+}
+
 }  // namespace
 
 void check(const Status& status) {
@@ -91,26 +115,11 @@ s_endpgm
 }
 
 std::optional<Bytes> compile_opencl(std::string_view source, std::string_view flags) {
-  const char* clang = ZYFA_CLANG;
-  if (*clang == '\0') return std::nullopt;
-  const auto dir = std::filesystem::temp_directory_path();
-  static int serial = 0;
-  const std::string stem = (dir / fmt::format("zyfa_sim_{}_{}", getpid(), serial++)).string();
-  std::ofstream(stem + ".cl") << source;
-  const std::string command = fmt::format(
-      "{0} -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -mcpu=gfx950 -nogpulib {1} {2}.cl -o {2}.co 2> {2}.log", clang,
-      flags, stem);
-  const int status = std::system(command.c_str());
-  std::ifstream log(stem + ".log");
-  if (status != 0) {
-    ADD_FAILURE() << command << "\n" << std::string(std::istreambuf_iterator<char>(log), {});
-  }
-  std::ifstream file(stem + ".co", std::ios::binary);
-  const std::vector<char> chars(std::istreambuf_iterator<char>(file), {});
-  Bytes bytes(chars.size());
-  std::memcpy(bytes.data(), chars.data(), chars.size());
-  for (const char* suffix : {".cl", ".co", ".log"}) std::filesystem::remove(stem + suffix);
-  return bytes;
+  return compile(source, "cl", fmt::format("-x cl -cl-std=CL2.0 {}", flags));
+}
+
+std::optional<Bytes> compile_cpp(std::string_view source, std::string_view flags) {
+  return compile(source, "cpp", fmt::format("-x c++ -std=c++20 -ffreestanding -nostdinc++ -fno-exceptions {}", flags));
 }
 
 std::shared_ptr<SimDevice> make_device(SimChecks checks, unsigned threads) {

@@ -1,5 +1,5 @@
 // Builds and runs small kernels on the simulated device, for the tests of the simulator only.
-// Kernels come from assembly text (in-process LLVM MC and lld) or from OpenCL C (clang-22 as a process).
+// Kernels come from assembly text (in-process LLVM MC and lld) or from OpenCL C or C++ (clang-22 as a process).
 #pragma once
 
 #include <array>
@@ -40,6 +40,8 @@ Bytes assemble_kernel(std::string_view body, const AsmOptions& options = {});
 
 // clang-22 for gfx950; nullopt when it is not installed. Diagnostics fail the test.
 std::optional<Bytes> compile_opencl(std::string_view source, std::string_view flags = "-O2");
+// The same for C++ without a library.
+std::optional<Bytes> compile_cpp(std::string_view source, std::string_view flags = "-O2");
 
 // Fails the test when `status` is an error.
 void check(const Status& status);
