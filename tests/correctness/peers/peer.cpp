@@ -16,45 +16,62 @@ namespace {
 using reference::Mask;
 using tools::testing_support::Session;
 
+constexpr Formats kBf16{Format::kBf16, Format::kBf16}, kFp8{Format::kE4m3, Format::kE4m3};
+
+// A kernel of v4: head dim 128, not causal, a key head for every query head, no LSE.
+constexpr Peer v4(const char* name, const char* file, const char* symbol, Formats formats,
+                  std::int64_t key_multiple = 1, std::int64_t least_keys = 1) {
+  // With Q and K of 6 and 4 bits P comes from an integer exp2 (v_cvt_pk_u8_f32), whose error shows where rows average
+  // over thousands of keys.
+  const double trained = formats.qk == Format::kMxE2m3 || formats.qk == Format::kMxE2m1 ? 16 : 0;
+  return {name, file, symbol, formats, Mask::kFull, 128,          128,        512,
+          256,  6,    0,      false,   false,       key_multiple, least_keys, trained};
+}
+
 // The kernels for head dim 256 take exp2 of tiles far below the row's maximum by an integer approximation, which shows
 // in the LSE.
 constexpr Peer kPeers[] = {
-    {"v3_bf16_causal", "fmha_v3_fwd/fwd_hd128_bf16_causal.co", "_ZN5aiter26fmha_fwd_hd128_bf16_causalE", Format::kBf16,
+    {"v3_bf16_causal", "fmha_v3_fwd/fwd_hd128_bf16_causal.co", "_ZN5aiter26fmha_fwd_hd128_bf16_causalE", kBf16,
      Mask::kCausal, 128, 128, 512, 256, 0.3},
-    {"v3_fp8", "fmha_v3_fwd/fwd_hd128_fp8.co", "_ZN5aiter24fmha_fwd_hd128_fp8_gfx950E", Format::kE4m3, Mask::kFull, 128,
-     128, 512, 256, 3},
-    {"v3_fp8_causal", "fmha_v3_fwd/fwd_hd128_fp8_causal.co", "_ZN5aiter31fmha_fwd_hd128_fp8_causal_gfx950E",
-     Format::kE4m3, Mask::kCausal, 128, 128, 512, 256, 3},
-    {"v4_fp8", "fmha_v4_fwd/fwd_hd128_fp8.co", "_ZN5aiter24fmha_fwd_hd128_fp8_gfx950E", Format::kE4m3, Mask::kFull, 128,
-     128, 512, 256, 6, 0, false, false},
-    {"v3_bf16", "fmha_v3_fwd/fwd_hd128_bf16.co", "_ZN5aiter19fmha_fwd_hd128_bf16E", Format::kBf16, Mask::kFull, 128,
-     128, 512, 256, 0.3},
-    {"v3_bf16_192", "fmha_v3_fwd/fwd_hd192_hd128_bf16.co", "_ZN5aiter25fmha_fwd_hd192_hd128_bf16E", Format::kBf16,
-     Mask::kFull, 192, 128, 256, 128, 0.3},
+    {"v3_fp8", "fmha_v3_fwd/fwd_hd128_fp8.co", "_ZN5aiter24fmha_fwd_hd128_fp8_gfx950E", kFp8, Mask::kFull, 128, 128,
+     512, 256, 3},
+    {"v3_fp8_causal", "fmha_v3_fwd/fwd_hd128_fp8_causal.co", "_ZN5aiter31fmha_fwd_hd128_fp8_causal_gfx950E", kFp8,
+     Mask::kCausal, 128, 128, 512, 256, 3},
+    v4("v4_fp8", "fmha_v4_fwd/fwd_hd128_fp8.co", "_ZN5aiter24fmha_fwd_hd128_fp8_gfx950E", kFp8),
+    {"v3_bf16", "fmha_v3_fwd/fwd_hd128_bf16.co", "_ZN5aiter19fmha_fwd_hd128_bf16E", kBf16, Mask::kFull, 128, 128, 512,
+     256, 0.3},
+    {"v3_bf16_192", "fmha_v3_fwd/fwd_hd192_hd128_bf16.co", "_ZN5aiter25fmha_fwd_hd192_hd128_bf16E", kBf16, Mask::kFull,
+     192, 128, 256, 128, 0.3},
     {"v3_bf16_192_causal", "fmha_v3_fwd/fwd_hd192_hd128_bf16_causal.co", "_ZN5aiter32fmha_fwd_hd192_hd128_bf16_causalE",
-     Format::kBf16, Mask::kCausal, 192, 128, 256, 128, 0.3},
-    {"v3_fp8_256", "fmha_v3_fwd/fwd_hd256_fp8.co", "_ZN5aiter25fmha_fwd_hd256_fp8_gfx950E", Format::kE4m3, Mask::kFull,
-     256, 256, 512, 256, 3, 1e-3},
-    {"v3_fp8_256_causal", "fmha_v3_fwd/fwd_hd256_fp8_causal.co", "_ZN5aiter32fmha_fwd_hd256_fp8_causal_gfx950E",
-     Format::kE4m3, Mask::kCausal, 256, 256, 512, 256, 3, 1e-3},
+     kBf16, Mask::kCausal, 192, 128, 256, 128, 0.3},
+    {"v3_fp8_256", "fmha_v3_fwd/fwd_hd256_fp8.co", "_ZN5aiter25fmha_fwd_hd256_fp8_gfx950E", kFp8, Mask::kFull, 256, 256,
+     512, 256, 3, 1e-3},
+    {"v3_fp8_256_causal", "fmha_v3_fwd/fwd_hd256_fp8_causal.co", "_ZN5aiter32fmha_fwd_hd256_fp8_causal_gfx950E", kFp8,
+     Mask::kCausal, 256, 256, 512, 256, 3, 1e-3},
+    v4("v4_i8fp8", "fmha_v4_fwd/fwd_hd128_i8fp8.co", "_ZN5aiter28fmha_fwd_hd128_i8fp8_gfx950E",
+       {Format::kI8, Format::kE4m3}),
+    v4("v4_mxfp8", "fmha_v4_fwd/fwd_hd128_mxfp8.co", "_ZN5aiter28fmha_fwd_hd128_mxfp8_gfx950E",
+       {Format::kMxE4m3, Format::kE4m3}),
+    v4("v4_f8f6", "fmha_v4_fwd/fwd_hd128_f8f6.co", "_ZN5aiter28fmha_fwd_hd128_f8f6_gfx950E",
+       {Format::kE4m3, Format::kMxE2m3}, 128),
+    v4("v4_mxfp6", "fmha_v4_fwd/fwd_hd128_mxfp6.co", "_ZN5aiter28fmha_fwd_hd128_mxfp6_gfx950E",
+       {Format::kMxE2m3, Format::kE4m3Channel}, 1, 128),
+    v4("v4_f6f4", "fmha_v4_fwd/fwd_hd128_f6f4.co", "_ZN5aiter28fmha_fwd_hd128_f6f4_gfx950E",
+       {Format::kMxE2m3, Format::kMxE2m1}, 128),
+    v4("v4_mxfp4", "fmha_v4_fwd/fwd_hd128_mxfp4.co", "_ZN5aiter28fmha_fwd_hd128_mxfp4_gfx950E",
+       {Format::kMxE2m1, Format::kE4m3Channel}, 1, 128),
+    v4("v4_f4f4", "fmha_v4_fwd/fwd_hd128_f4f4.co", "_ZN5aiter28fmha_fwd_hd128_f4f4_gfx950E",
+       {Format::kMxE2m1, Format::kMxE2m1}, 128),
 };
 
 constexpr std::int64_t kKeysReadBehind = 256;
 
-std::span<const std::byte> bytes_of(const Array& array) {
-  return array.e4m3.empty() ? std::as_bytes(std::span(array.values)) : std::as_bytes(std::span(array.e4m3));
-}
-
-void put_array(const std::filesystem::path& path, const Array& array, std::int64_t tokens_behind) {
-  const std::span<const std::byte> bytes = bytes_of(array);
-  std::vector<std::byte> all(bytes.begin(), bytes.end());
-  all.resize(all.size() + all.size() / array.tokens * tokens_behind, std::byte{0x47});
+void put_bytes(const std::filesystem::path& path, std::span<const std::uint8_t> bytes, std::int64_t behind = 0) {
+  std::vector<std::byte> all(bytes.size());
+  std::memcpy(all.data(), bytes.data(), bytes.size());
+  all.resize(all.size() + static_cast<std::size_t>(behind), std::byte{0x47});
   const std::int64_t shape[] = {static_cast<std::int64_t>(all.size())};
   ASSERT_TRUE(io::write_npy(path, io::ElementType::kU8, shape, all)) << path;
-}
-
-void put_single(const std::filesystem::path& path, float value) {
-  ASSERT_TRUE(io::write_npy(path, io::ElementType::kF32, {}, std::as_bytes(std::span(&value, 1)))) << path;
 }
 
 template <typename T>
@@ -88,10 +105,10 @@ class Arguments {
   void single(unsigned offset, float value) { list_.push_back({{"f32", value}, {"offset", offset}}); }
   void null(unsigned offset) { list_.push_back({{"null", true}, {"offset", offset}}); }
   // Strides of token, head and batch.
-  void strides(unsigned token, unsigned head, unsigned batch, const Array& array, std::int64_t element) {
-    scalar(token, array.heads * array.dim * element);
-    scalar(head, array.dim * element);
-    scalar(batch, array.tokens * array.heads * array.dim * element);
+  void strides(unsigned token, unsigned head, unsigned batch, const Array& array) {
+    scalar(token, array.token_stride);
+    scalar(head, array.head_stride);
+    scalar(batch, array.batch_stride);
   }
   [[nodiscard]] const nlohmann::json& json() const { return list_; }
 
@@ -100,9 +117,7 @@ class Arguments {
 };
 
 nlohmann::json job_of(const Peer& peer, const Inputs& in, const Launch& launch) {
-  const std::int64_t element = peer.format == Format::kBf16 ? 2 : 1;
   const Array& q = in.q;
-  Array o{.batch = q.batch, .tokens = q.tokens, .heads = q.heads, .dim = peer.dim_v, .values = {}, .e4m3 = {}};
   const std::int64_t rows = q.batch * q.heads * q.tokens;
   Arguments args;
   args.output(0x000, rows * peer.dim_v * 2, "o.npy", "bfloat16");
@@ -116,25 +131,30 @@ nlohmann::json job_of(const Peer& peer, const Inputs& in, const Launch& launch) 
   }
   args.single(0x050, in.softmax_scale);
   args.scalar(0x060, q.tokens);
-  args.strides(0x070, 0x090, 0x0a0, q, element);
-  args.scalar(0x080, peer.query_tile * q.heads * q.dim * element);
+  args.strides(0x070, 0x090, 0x0a0, q);
+  args.scalar(0x080, peer.query_tile * q.token_stride);
   args.scalar(0x0b0, q.heads / in.k.heads);
-  args.strides(0x0c0, 0x0d0, 0x0e0, in.k, element);
+  args.strides(0x0c0, 0x0d0, 0x0e0, in.k);
   args.scalar(0x0f0, 0);
   args.scalar(0x100, launch.lse == Lse::kOn ? 1 : 0);
   args.scalar(0x110, in.k.tokens);
   args.scalar(0x120, peer.dim_qk);
   args.scalar(0x130, peer.dim_v);
   args.scalar(0x140, q.heads);
-  args.strides(0x150, 0x160, 0x170, in.v, element);
-  args.strides(0x180, 0x190, 0x1a0, o, 2);
+  args.strides(0x150, 0x160, 0x170, in.v);
+  args.scalar(0x180, q.heads * peer.dim_v * 2);
+  args.scalar(0x190, peer.dim_v * 2);
+  args.scalar(0x1a0, q.tokens * q.heads * peer.dim_v * 2);
   args.scalar(0x1d0, q.tokens * 4);
-  if (peer.format == Format::kE4m3) {
-    args.buffer(0x200, "q_descale.npy");
-    args.buffer(0x210, "k_descale.npy");
-    args.buffer(0x220, "v_descale.npy");
+  unsigned slot = 0;
+  for (const auto& [name, array] : {std::pair("q", &in.q), {"k", &in.k}, {"v", &in.v}}) {
+    if (!array->descales.empty()) {
+      args.buffer(0x200 + 0x10 * slot, std::string(name) + "_descale.npy");
+    }
+    args.scalar(0x230 + 0x20 * slot, array->descale_batch_stride);
+    args.scalar(0x240 + 0x20 * slot, array->descale_head_stride);
+    ++slot;
   }
-  args.scalar(0x280, 0);  // the last slot fixes the segment's size
   std::int64_t groups = tiles(q.tokens, peer.query_tile);
   if (peer.mask == Mask::kCausal) {
     groups = tiles(groups, 2);  // a workgroup takes tile x, then tile n - 1 - x
@@ -186,9 +206,11 @@ const Peer& peer(const std::string& name) {
 }
 
 reference::AttentionResult expected(const Peer& peer, const Inputs& inputs) {
-  const double scale = static_cast<double>(inputs.softmax_scale) * inputs.q.descale * inputs.k.descale;
-  Expected<reference::AttentionResult> result = reference::attention(
-      {.q = inputs.q.view(), .k = inputs.k.view(), .v = inputs.v.view(), .mask = peer.mask, .softmax_scale = scale});
+  Expected<reference::AttentionResult> result = reference::attention({.q = inputs.q.view(),
+                                                                      .k = inputs.k.view(),
+                                                                      .v = inputs.v.view(),
+                                                                      .mask = peer.mask,
+                                                                      .softmax_scale = inputs.score_scale});
   EXPECT_TRUE(result);
   if (!result) {
     return {};
@@ -202,13 +224,12 @@ reference::AttentionResult expected(const Peer& peer, const Inputs& inputs) {
 Outcome simulate(const Peer& peer, const Inputs& inputs, const reference::AttentionResult& expected,
                  const Launch& launch) {
   const Session session;
-  const std::int64_t behind = peer.format == Format::kBf16 && launch.behind == Behind::kFinite ? kKeysReadBehind : 0;
-  put_array(session / "q.npy", inputs.q, 0);
-  put_array(session / "k.npy", inputs.k, behind);
-  put_array(session / "v.npy", inputs.v, behind);
-  put_single(session / "q_descale.npy", inputs.q.descale);
-  put_single(session / "k_descale.npy", inputs.k.descale);
-  put_single(session / "v_descale.npy", inputs.v.descale);
+  const bool read_behind = peer.formats.qk == Format::kBf16 && launch.behind == Behind::kFinite;
+  for (const auto& [name, array] : {std::pair("q", &inputs.q), {"k", &inputs.k}, {"v", &inputs.v}}) {
+    const std::int64_t behind = read_behind && array != &inputs.q ? kKeysReadBehind * array->token_stride : 0;
+    put_bytes(session / (std::string(name) + ".npy"), array->bytes, behind);
+    put_bytes(session / (std::string(name) + "_descale.npy"), array->descales);
+  }
   tools::testing_support::put_file(session / "job.json", job_of(peer, inputs, launch).dump(1));
   std::vector<std::string> arguments{"simulate", session / "job.json", "--json", "--threads", "0"};
   arguments.insert(arguments.end(), launch.flags.begin(), launch.flags.end());

@@ -15,7 +15,7 @@ struct Peer {
   const char* name;
   const char* file;  // below the folder with the code objects
   const char* symbol;
-  Format format;
+  Formats formats;
   reference::Mask mask;
   std::int64_t dim_qk, dim_v;
   std::uint32_t workgroup;
@@ -23,7 +23,10 @@ struct Peer {
   double rms_percent;       // allowed against fp64
   double lse_error = 1e-5;  // allowed, of max(1, |LSE|)
   bool writes_lse = true;
-  bool grouped = true;  // several query heads may read one key head
+  bool grouped = true;            // several query heads may read one key head
+  std::int64_t key_multiple = 1;  // key lengths that it gets right (docs/simulator-peers.md)
+  std::int64_t least_keys = 1;
+  double trained_percent = 0;  // as rms_percent, on activations of 4096 tokens; 0: the same
 };
 
 [[nodiscard]] std::vector<std::string> peer_names();
