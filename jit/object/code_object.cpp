@@ -116,6 +116,7 @@ Status join_metadata(const ElfFile& elf, CodeObject& object) {
     kernel.agprs = row.image.agprs;
     kernel.max_workgroup = row.image.max_workgroup;
     kernel.wavefront_size = row.image.wavefront_size;
+    kernel.required_block = row.image.required_block;
     kernel.arguments = std::move(row.image.arguments);
   }
   return {};

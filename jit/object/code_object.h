@@ -2,6 +2,7 @@
 // Every size and offset is checked before use; any bytes are safe input.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +27,7 @@ struct KernelImage {
   std::uint32_t kernarg_bytes = 0, group_bytes = 0, private_bytes = 0, sgprs = 0, vgprs = 0, agprs = 0,
                 max_workgroup = 0;
   std::uint32_t wavefront_size = 0;
+  std::array<std::uint32_t, 3> required_block{};  // .reqd_workgroup_size; zeros: any
   std::vector<KernelArgument> arguments;
 
   // rsrc3 / rsrc1 decoded: allocated arch VGPRs (accum_offset) and total.

@@ -53,6 +53,17 @@ bool read_argument(const Node& node, KernelArgument& argument) {
   return read_number(node, ".offset", argument.offset) && read_number(node, ".size", argument.size);
 }
 
+bool read_block(const Node& node, std::array<std::uint32_t, 3>& block) {
+  if (node.type != msgpack::type::ARRAY || node.via.array.size != block.size()) return false;
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const Node& size = node.via.array.ptr[i];
+    if (size.type != msgpack::type::POSITIVE_INTEGER || size.via.u64 > std::numeric_limits<std::uint32_t>::max())
+      return false;
+    block[i] = static_cast<std::uint32_t>(size.via.u64);
+  }
+  return true;
+}
+
 Expected<KernelMetadata> read_kernel(const Node& node) {
   KernelMetadata kernel;
   const Node* const name = find(node, ".name");
@@ -80,6 +91,10 @@ Expected<KernelMetadata> read_kernel(const Node& node) {
     if (!read_number(node, field.key, *field.value)) {
       return corrupt(std::string(field.key) + " of kernel " + image.name + " is not a 32-bit unsigned number");
     }
+  }
+  if (const Node* const required = find(node, ".reqd_workgroup_size"); required != nullptr) {
+    if (!read_block(*required, image.required_block))
+      return corrupt(".reqd_workgroup_size of kernel " + image.name + " is not a list of 3 32-bit unsigned numbers");
   }
   if (const Node* const arguments = find(node, ".args")) {
     if (arguments->type != msgpack::type::ARRAY) return corrupt(".args of kernel " + image.name + " is not a list");

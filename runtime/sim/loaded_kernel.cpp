@@ -169,6 +169,16 @@ Expected<LaunchPlan> SimKernel::plan(const LaunchShape& shape, std::span<const s
                       fmt::format("a workgroup of {}x{}x{} work-items; 1 to 1024 are allowed", shape.block[0],
                                   shape.block[1], shape.block[2]));
   }
+  if (image_.max_workgroup != 0 && items > image_.max_workgroup) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      fmt::format("a workgroup of {} work-items; kernel '{}' was built for at most {}", items, symbol(),
+                                  image_.max_workgroup));
+  }
+  if (const auto& r = image_.required_block; r[0] != 0 && r != shape.block) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      fmt::format("a workgroup of {}x{}x{} work-items; kernel '{}' requires {}x{}x{}", shape.block[0],
+                                  shape.block[1], shape.block[2], symbol(), r[0], r[1], r[2]));
+  }
   const u64 lds = static_cast<u64>(std::max(image_.descriptor_lds, image_.group_bytes)) + shape.dynamic_lds;
   if (lds > kLdsBytes) {
     return make_error(ErrorCode::kInvalidArgument,

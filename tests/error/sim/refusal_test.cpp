@@ -96,6 +96,23 @@ TEST(Launch, RefusesBadShapesAndForeignKernels) {
   EXPECT_TRUE(device->launch(*kernel, {.grid = {0, 1, 1}}, {}, nullptr).has_value());
 }
 
+TEST(Launch, RefusesABlockTheKernelWasNotBuiltFor) {
+  const auto device = make_device();
+  const auto small = device->load(assemble_kernel("", {.workgroup = 128}), "k").value();
+  const Status most = device->launch(*small, {.block = {129, 1, 1}}, {}, nullptr);
+  ASSERT_FALSE(most.has_value());
+  EXPECT_EQ(most.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(most.error().message, HasSubstr("a workgroup of 129 work-items; kernel 'k' was built for at most 128"));
+  const auto fixed =
+      device->load(assemble_kernel("", {.workgroup = 128, .metadata = "    .reqd_workgroup_size: [64, 2, 1]\n"}), "k")
+          .value();
+  EXPECT_TRUE(device->launch(*fixed, {.block = {64, 2, 1}}, {}, nullptr).has_value());
+  const Status other = device->launch(*fixed, {.block = {128, 1, 1}}, {}, nullptr);
+  ASSERT_FALSE(other.has_value());
+  EXPECT_EQ(other.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(other.error().message, HasSubstr("128x1x1 work-items; kernel 'k' requires 64x2x1"));
+}
+
 TEST(Launch, UnknownSymbolListsTheKernels) {
   const auto device = make_device();
   const auto loaded = device->load(assemble_kernel(""), "nothing");

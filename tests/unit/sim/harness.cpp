@@ -32,10 +32,10 @@ amdhsa.kernels:
     .vgpr_count: {}
     .agpr_count: {}
     .max_flat_workgroup_size: {}
-...
+{}...
 .end_amdgpu_metadata
 )",
-                     o.kernarg, o.lds, o.vgprs + o.agprs, o.agprs, o.workgroup);
+                     o.kernarg, o.lds, o.vgprs + o.agprs, o.agprs, o.workgroup, o.metadata);
 }
 
 std::optional<Bytes> compile(std::string_view source, const std::string& suffix, std::string_view flags) {

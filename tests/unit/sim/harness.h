@@ -25,7 +25,8 @@ struct AsmOptions {
   unsigned agprs = 0;
   unsigned lds = 0;
   unsigned kernarg = 64;
-  unsigned workgroup = 64;
+  unsigned workgroup = 64;         // most work-items
+  std::string_view metadata = {};  // more lines for the kernel's map
   bool fp16_overflow = false;
   unsigned denorm32 = 0;  // 0 flush, 3 keep
   unsigned round32 = 0;
