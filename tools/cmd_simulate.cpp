@@ -11,6 +11,7 @@
 #include "tools/commands.h"
 #include "tools/inspector.h"
 #include "tools/rule_comparison.h"
+#include "tools/simulation_statistics.h"
 #include "zyfa/inspect.h"
 
 namespace zyfa::tools {
@@ -23,26 +24,6 @@ struct Options {
   DeviceOptions device;
   InspectOptions inspect;
 };
-
-struct Count {
-  const char* name;
-  std::uint64_t SimStatistics::* value;
-};
-
-constexpr Count kCounts[] = {{"instructions", &SimStatistics::instructions},
-                             {"mfma", &SimStatistics::mfma},
-                             {"valu", &SimStatistics::valu},
-                             {"trans", &SimStatistics::trans},
-                             {"salu", &SimStatistics::salu},
-                             {"smem", &SimStatistics::smem},
-                             {"lds", &SimStatistics::lds},
-                             {"vmem", &SimStatistics::vmem},
-                             {"branch", &SimStatistics::branch},
-                             {"barrier", &SimStatistics::barrier},
-                             {"other", &SimStatistics::other},
-                             {"mfma_flops", &SimStatistics::mfma_flops},
-                             {"waves", &SimStatistics::waves},
-                             {"workgroups", &SimStatistics::workgroups}};
 
 OrderedJson to_json(const SimFinding& finding) {
   return {{"kind", finding.kind},       {"offset", finding.offset}, {"workgroup", finding.workgroup},
@@ -78,14 +59,6 @@ Expected<ObjectKernel> kernel_of(const io::Job& job, std::span<const std::byte> 
   return make_error(ErrorCode::kNotFound, "no kernel '" + job.kernel + "' in the code object", std::move(names));
 }
 
-// Instructions by unit, and by instruction where the caller asked for it.
-void print_statistics(const SimDevice& device) {
-  const SimStatistics statistics = device.last_statistics();
-  for (const Count& count : kCounts) {
-    fmt::print("  {:<12} {:>16}\n", count.name, statistics.*count.value);
-  }
-}
-
 struct Prepared {
   io::Job job;
   std::vector<std::byte> object;
@@ -112,10 +85,7 @@ Expected<Prepared> prepare(const Options& options) {
 
 OrderedJson result_json(const Options& options, const Prepared& run, const SimDevice& device, double seconds) {
   OrderedJson result{{"kernel", run.job.kernel}, {"strict", options.device.strict}, {"host_seconds", seconds}};
-  const SimStatistics statistics = device.last_statistics();
-  for (const Count& count : kCounts) {
-    result["statistics"][count.name] = statistics.*count.value;
-  }
+  result["statistics"] = statistics_json(device);
   result["warnings"] = OrderedJson::array();
   for (const SimFinding& finding : device.last_findings()) {
     result["warnings"].push_back(to_json(finding));
@@ -232,7 +202,7 @@ void add_simulate(CLI::App& app, Chosen& chosen) {
       "\"write\" stores a buffer's final bytes; a name in .npy gets a header with dtype and shape.",
       options->form);
   command->add_option("JOB", options->job, "Job file")->required();
-  command->add_flag("--stats", options->stats, "Print how many instructions of each unit ran");
+  command->add_flag("--stats", options->stats, "Print instructions by unit, bytes by level and LDS bank conflicts");
   command->add_option("--profile", options->profile,
                       "Write a predicted timeline to this file. Refused (exit 2): the cycle model is not in this "
                       "version");

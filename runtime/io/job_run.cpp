@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <limits>
 #include <new>
 #include <string>
 
@@ -50,6 +52,43 @@ Status check_overlap(std::vector<Placed> places) {
     if (places[i].begin < places[i - 1].end) {
       return make_error(ErrorCode::kInvalidArgument, range_text(places[i]) + " overlaps " + range_text(places[i - 1]));
     }
+  }
+  return {};
+}
+
+std::uint64_t buffer_bytes(const JobArgument& argument) {
+  if (argument.kind == JobArgument::Kind::kFilled) {
+    return argument.bytes;
+  }
+  std::error_code failed;
+  const std::uint64_t bytes = std::filesystem::file_size(argument.source, failed);
+  return failed ? 0 : bytes;  // reading the file says what is wrong
+}
+
+// Physical memory that programs may take now; all that can be counted when the system does not say.
+std::uint64_t available_memory() {
+  std::ifstream info("/proc/meminfo");
+  for (std::string name; info >> name;) {
+    std::uint64_t kibibytes = 0;
+    if (name == "MemAvailable:" && info >> kibibytes) {
+      return kibibytes * 1024;
+    }
+    info.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return std::numeric_limits<std::uint64_t>::max();
+}
+
+// Every buffer exists twice: as read, and on the device.
+Status check_memory(const Job& job) {
+  std::uint64_t bytes = 0;
+  for (const JobArgument& argument : job.arguments) {
+    bytes += argument.is_buffer() ? buffer_bytes(argument) : 0;
+  }
+  const std::uint64_t available = available_memory();
+  if (bytes > available / 2) {
+    return make_error(ErrorCode::kInvalidArgument, "the job's buffers have " + std::to_string(bytes) +
+                                                       " bytes and are held twice; this host has " +
+                                                       std::to_string(available) + " bytes of memory to give");
   }
   return {};
 }
@@ -184,6 +223,9 @@ Expected<std::vector<std::byte>> pack_arguments(const Job& job, const ObjectKern
 
 Expected<std::vector<JobOutput>> execute_job(const Job& job, std::span<const std::byte> object,
                                              const ObjectKernel& kernel, Device& device) {
+  if (Status enough = check_memory(job); !enough) {
+    return tl::unexpected<Error>(enough.error());
+  }
   std::vector<JobOutput> host;
   for (std::size_t i = 0; i < job.arguments.size(); ++i) {
     if (job.arguments[i].is_buffer()) {

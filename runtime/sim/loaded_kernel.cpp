@@ -135,11 +135,13 @@ const StrictTable& SimKernel::strict_table() const {
   return strict_table_;
 }
 
-std::vector<SimInstructionCount> SimKernel::instruction_counts(const std::vector<u64>& executed) const {
+std::vector<SimInstructionCount> SimKernel::instruction_counts(const std::vector<InstructionTally>& tallies) const {
   std::vector<SimInstructionCount> counts;
-  for (std::size_t i = 0; i < executed.size(); ++i) {
-    if (executed[i] != 0)
-      counts.push_back({program_.ops[i].offset - program_.entry_offset, program_.text[i], executed[i]});
+  for (std::size_t i = 0; i < tallies.size(); ++i) {
+    if (tallies[i].executed != 0) {
+      counts.push_back(
+          {program_.ops[i].offset - program_.entry_offset, program_.text[i], tallies[i].executed, tallies[i].lds});
+    }
   }
   return counts;
 }
@@ -168,6 +170,15 @@ Expected<LaunchPlan> SimKernel::plan(const LaunchShape& shape, std::span<const s
     return make_error(ErrorCode::kInvalidArgument,
                       fmt::format("a workgroup of {}x{}x{} work-items; 1 to 1024 are allowed", shape.block[0],
                                   shape.block[1], shape.block[2]));
+  }
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    // The dispatch packet counts work-items of an axis in 32 bits (HSA system architecture, AQL packet).
+    if (static_cast<u64>(shape.grid[axis]) * shape.block[axis] > ~u32{0}) {
+      return make_error(
+          ErrorCode::kInvalidArgument,
+          fmt::format("a grid of {} workgroups of {} work-items on axis {}; an axis has at most {} work-items",
+                      shape.grid[axis], shape.block[axis], axis, ~u32{0}));
+    }
   }
   if (image_.max_workgroup != 0 && items > image_.max_workgroup) {
     return make_error(ErrorCode::kInvalidArgument,

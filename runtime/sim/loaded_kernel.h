@@ -39,8 +39,8 @@ class SimKernel : public LoadedKernel {
                             DeviceAddress kernarg_address, DeviceAddress packet_address) const;
   // Register uses for strict mode, derived at the first strict launch.
   const StrictTable& strict_table() const;
-  // Those of `executed` (by micro-operation) that are not 0.
-  [[nodiscard]] std::vector<SimInstructionCount> instruction_counts(const std::vector<std::uint64_t>& executed) const;
+  // Those of `tallies` (by micro-operation) that ran.
+  [[nodiscard]] std::vector<SimInstructionCount> instruction_counts(const std::vector<InstructionTally>& tallies) const;
   // The kernel argument segment: the caller's bytes, then hidden arguments that the metadata asks for.
   std::vector<std::byte> kernarg_segment(const LaunchShape& shape, std::span<const std::byte> kernargs) const;
 

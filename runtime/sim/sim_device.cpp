@@ -59,7 +59,7 @@ class Dispatch {
   void tell_progress(u64 more);
 
   SimStatistics statistics;
-  std::vector<u64> executed;  // by micro-operation, or empty
+  LaunchCounts counts;
   std::map<u64, GroupResult> failures;
   // Of workgroups that did not fail, each kind at each instruction once: by the lowest that has it.
   std::map<std::pair<u64, std::string>, std::pair<u64, SimFinding>> warnings;
@@ -104,8 +104,7 @@ void Dispatch::run_groups(SimStatistics& local) {
     failures.emplace(index, std::move(result));
   }
   const std::lock_guard hold(lock_);
-  executed.resize(std::max(executed.size(), engine.executed().size()));
-  for (std::size_t i = 0; i < engine.executed().size(); ++i) executed[i] += engine.executed()[i];
+  counts.merge(engine.counts());
 }
 
 void Dispatch::keep_warnings(u64 group, std::vector<SimFinding>& found) {
@@ -234,7 +233,9 @@ Expected<std::shared_ptr<LoadedKernel>> Simulator::load(std::span<const std::byt
 Status Simulator::finish(const SimKernel& kernel, Dispatch& dispatch) {
   const std::lock_guard hold(results_lock_);
   statistics_ = dispatch.statistics;
-  instruction_counts_ = kernel.instruction_counts(dispatch.executed);
+  statistics_.bytes = dispatch.counts.traffic();
+  statistics_.lds_cost = dispatch.counts.lds();
+  instruction_counts_ = kernel.instruction_counts(dispatch.counts.by_op());
   findings_.clear();
   if (dispatch.failures.empty()) {
     for (auto& [place, found] : dispatch.warnings) findings_.push_back(std::move(found.second));

@@ -85,7 +85,7 @@ enum class SimInterleave {
   kRandom,      // any that can, by interleave_seed
 };
 
-// What a launch counts: SimStatistics alone, or last_instruction_counts() too.
+// What a launch counts: instructions by unit, or bytes, bank conflicts and last_instruction_counts() too.
 enum class SimCounts { kByUnit, kByInstruction };
 
 struct SimOptions {
@@ -106,12 +106,31 @@ struct SimOptions {
   std::function<void(std::uint64_t ended, std::uint64_t workgroups)> progress{};
 };
 
+// Bytes that active lanes asked for, also those that a range check dropped. A direct-to-LDS load counts what it reads
+// under its memory and what it writes under lds_dma; read-modify-writes count as lane operations under atomics alone.
+struct SimTraffic {
+  std::uint64_t lds_read = 0, lds_written = 0, lds_dma = 0;
+  std::uint64_t global_read = 0, global_written = 0;
+  std::uint64_t scalar_read = 0;  // a wave's
+  std::uint64_t scratch_read = 0, scratch_written = 0;
+  std::uint64_t atomics = 0;
+};
+
+// LDS serves an instruction in phases of some lanes; where those of a phase meet in a bank, it takes a cycle more for
+// each further dword of the fullest bank (docs/simulator.md).
+struct SimLdsCost {
+  std::uint64_t phases = 0, conflict_cycles = 0;
+};
+
 // Counts of one launch, summed over waves.
 struct SimStatistics {
   std::uint64_t instructions = 0, valu = 0, trans = 0, mfma = 0, salu = 0, smem = 0, lds = 0, vmem = 0, branch = 0,
                 barrier = 0, other = 0;
   std::uint64_t mfma_flops = 0;  // 2 x M x N x K of every MFMA executed
   std::uint64_t waves = 0, workgroups = 0;
+  // With SimCounts::kByInstruction, else 0.
+  SimTraffic bytes;
+  SimLdsCost lds_cost;
 };
 
 // One instruction of the kernel, over all waves of a launch.
@@ -119,6 +138,7 @@ struct SimInstructionCount {
   std::uint64_t offset = 0;  // from the kernel's entry
   std::string instruction;
   std::uint64_t executed = 0;
+  SimLdsCost lds_cost;
 };
 
 class ZYFA_API SimDevice : public Device {

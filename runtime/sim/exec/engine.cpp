@@ -153,7 +153,7 @@ bool jump_to_offset(Wave& w, u64 offset) {
 
 Engine::Engine(const LaunchPlan& plan)
     : plan_(plan), flight_(group_, plan.landing, plan.landing_seed), watchers_(*plan.program, plan.watches) {
-  if (plan.counts == SimCounts::kByInstruction) executed_.resize(plan.program->ops.size());
+  if (plan.counts == SimCounts::kByInstruction) launch_counts_.start(plan.program->ops.size());
   const u32 waves = wave_count(plan.shape);
   group_.memory = plan.memory;
   group_.code_address = plan.code_address;
@@ -269,7 +269,7 @@ void Engine::report_limit(GroupResult& result, const Wave& w) const {
 }
 
 void Engine::before(Wave& w, const MicroOp& op) {
-  if (!executed_.empty()) ++executed_[static_cast<std::size_t>(&op - plan_.program->ops.data())];
+  if (!launch_counts_.empty()) launch_counts_.add(w, op, static_cast<std::size_t>(&op - plan_.program->ops.data()));
   if (watching_) stopped_ = !watchers_.call(SimMoment::kBefore, w, op, w.executed);
   if (strict_ && !stopped_) strict_->before(w, op);
 }
@@ -409,7 +409,7 @@ GroupResult Engine::run(std::array<u32, 3> id) {
   GroupResult result;
   counts_ = {};
   flops_ = 0;
-  if (strict_ || watching_ || !executed_.empty()) {
+  if (strict_ || watching_ || !launch_counts_.empty()) {
     interleave<true>(result);
   } else {
     interleave<false>(result);

@@ -10,6 +10,7 @@
 
 #include "runtime/sim/exec/group.h"
 #include "runtime/sim/exec/in_flight.h"
+#include "runtime/sim/exec/launch_counts.h"
 #include "runtime/sim/exec/program.h"
 #include "runtime/sim/exec/strict_table.h"
 #include "runtime/sim/exec/watch.h"
@@ -63,8 +64,8 @@ class Engine {
   explicit Engine(const LaunchPlan& plan);
   ~Engine();
   GroupResult run(std::array<std::uint32_t, 3> id);
-  // By micro-operation, over all workgroups that ran; empty unless the plan asks for SimCounts::kByInstruction.
-  [[nodiscard]] const std::vector<std::uint64_t>& executed() const { return executed_; }
+  // Over all workgroups that ran; empty unless the plan asks for SimCounts::kByInstruction.
+  [[nodiscard]] const LaunchCounts& counts() const { return launch_counts_; }
 
  private:
   void start(std::array<std::uint32_t, 3> id);
@@ -102,7 +103,7 @@ class Engine {
   std::uint32_t live_ = 0, waiting_ = 0;  // waves that have not ended; those of them at a barrier
   MicroOp indexed_;  // the instruction being executed, with the registers that GPR indexing gives it
   UnitCounts counts_{};
-  std::vector<std::uint64_t> executed_;
+  LaunchCounts launch_counts_;
   Watchers watchers_;
   bool watching_ = false;  // some watch is for this workgroup
   bool stopped_ = false;   // by a watch

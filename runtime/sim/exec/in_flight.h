@@ -58,6 +58,10 @@ class InFlight {
   [[nodiscard]] const FlightOp& at(std::uint32_t entry) const { return *pool_[entry]; }
   // LDS operations of a wave that it has not waited for, oldest first.
   [[nodiscard]] const std::vector<std::uint32_t>& lds_queue(std::uint32_t wave) const { return queues_[wave].lds; }
+  // The same of scalar and FLAT loads.
+  [[nodiscard]] const std::vector<std::uint32_t>& unordered_queue(std::uint32_t wave) const {
+    return queues_[wave].unordered;
+  }
 
  private:
   struct Queues {

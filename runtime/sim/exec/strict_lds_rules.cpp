@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "runtime/sim/exec/lds_access.h"
 #include "runtime/sim/exec/strict.h"
+#include "runtime/sim/exec/vmem_address.h"
 
 namespace zyfa::sim {
 namespace {
@@ -20,6 +23,10 @@ LdsAccess access_of(const Wave& wave, const MicroOp& op, const StrictOp& s) {
   a.chunks = s.lds_chunks;
   a.bytes = s.lds_bytes;
   a.offset = s.lds_offset;
+  if (op.flags & kFlat) {
+    a.mask = flat_lds_lanes(wave, op, a.address.data());
+    return a;
+  }
   a.mask = wave.exec();
   lds_addresses(wave, op, a.address.data());
   return a;
@@ -34,6 +41,17 @@ LdsAccess access_of(const Wave& wave, const MicroOp& op, const LdsDma& dma) {
   a.mask = dma.mask;
   for (unsigned l = 0; l < kLanes; ++l) a.address[l] = dma.base + l * dma.stride;
   return a;
+}
+
+// The first lane and byte of `a` that lie in [low, high).
+std::optional<std::pair<unsigned, u64>> first_within(const LdsAccess& a, u64 low, u64 high) {
+  for (unsigned chunk = 0; chunk < a.chunks; ++chunk) {
+    for (unsigned l = 0; l < kLanes; ++l) {
+      const u64 at = a.at(l, chunk);
+      if (((a.mask >> l) & 1) && at + a.bytes > low && at < high) return std::pair(l, at);
+    }
+  }
+  return std::nullopt;
 }
 
 const char* verb(LdsUse use) {
@@ -75,10 +93,11 @@ LdsVerdict Strict::enter(u32 wave, const StrictOp& s, u32 address) {
 
 void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s, Pending& p) {
   p.access = access_of(wave, op, s);
+  if (p.access.mask == 0) return;
   bool conflict = false;
   for (unsigned chunk = 0; chunk < s.lds_chunks; ++chunk) {
     for (unsigned l = 0; l < kLanes; ++l) {
-      if (!((p.mask >> l) & 1)) continue;
+      if (!((p.access.mask >> l) & 1)) continue;
       const u32 address = p.access.at(l, chunk);
       if (static_cast<u64>(address) + s.lds_bytes > group_.lds_bytes) {
         report(wave, op, "lds-out-of-bounds", l,
@@ -112,19 +131,16 @@ void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s, Pending
 
 void Strict::own_reads_in_flight(Wave& wave, const MicroOp& op, const LdsDma& dma) {
   const u64 low = dma.base, high = dma.base + u64{kLanes - 1} * dma.stride + dma.bytes;
-  for (const u32 entry : flight_.lds_queue(wave.id)) {
-    const LdsAccess& a = pool_[entry]->access;
-    const MicroOp& reader = *flight_.at(entry).op;
-    if (strict_of(reader).lds_chunks == 0) continue;
-    for (unsigned chunk = 0; chunk < a.chunks; ++chunk) {
-      for (unsigned l = 0; l < kLanes; ++l) {
-        const u64 at = a.at(l, chunk);
-        if (!((a.mask >> l) & 1) || at + a.bytes <= low || at >= high) continue;
-        report(wave, op, "lds-in-flight", l,
-               fmt::format("overwrites LDS byte {} while `{}` at +0x{:x} of the same wave has not been waited for", at,
-                           text_of(reader), offset_of(reader)));
-        return;
-      }
+  for (const auto* queue : {&flight_.lds_queue(wave.id), &flight_.unordered_queue(wave.id)}) {
+    for (const u32 entry : *queue) {
+      const MicroOp& reader = *flight_.at(entry).op;
+      if (strict_of(reader).lds_chunks == 0) continue;
+      const auto met = first_within(pool_[entry]->access, low, high);
+      if (!met) continue;
+      report(wave, op, "lds-in-flight", met->first,
+             fmt::format("overwrites LDS byte {} while `{}` at +0x{:x} of the same wave has not been waited for",
+                         met->second, text_of(reader), offset_of(reader)));
+      return;
     }
   }
 }
@@ -156,11 +172,11 @@ void Strict::check_dma(Wave& wave, const MicroOp& op) {
 // Accesses still in flight may happen in the new interval too.
 void Strict::enter_again(Wave& wave, const Pending& p) {
   const StrictOp& s = *p.strict;
-  if (s.lds_chunks == 0) return;
+  if (s.lds_chunks == 0 || p.access.mask == 0) return;
   for (unsigned chunk = 0; chunk < s.lds_chunks; ++chunk) {
     for (unsigned l = 0; l < kLanes; ++l) {
       const u32 address = p.access.at(l, chunk);
-      if (((p.mask >> l) & 1) && static_cast<u64>(address) + s.lds_bytes <= group_.lds_bytes)
+      if (((p.access.mask >> l) & 1) && static_cast<u64>(address) + s.lds_bytes <= group_.lds_bytes)
         static_cast<void>(enter(wave.id, s, address));
     }
   }
@@ -187,7 +203,8 @@ void Strict::barrier() {
       report(w, plan_.program->ops[w.pc - 1], "divergent-barrier", 0,
              "waits at a barrier that other waves ended without reaching");
     }
-    for (const u32 entry : flight_.lds_queue(w.id)) enter_again(w, *pool_[entry]);
+    for (const auto* queue : {&flight_.lds_queue(w.id), &flight_.unordered_queue(w.id)})
+      for (const u32 entry : *queue) enter_again(w, *pool_[entry]);
     DmaQueue& q = group_.dma[w.id];
     for (u32 i = 0; i < q.count; ++i) enter_again(w, q.at(i));
   }

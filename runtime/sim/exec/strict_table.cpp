@@ -112,6 +112,15 @@ void lds_access(StrictOp& s, const MicroOp& op) {
   s.lds_offset = {op.imm, 0};
 }
 
+// FLAT instructions reach LDS with the lanes whose address lies in its aperture.
+void flat_lds_access(StrictOp& s, const MicroOp& op) {
+  s.lds_chunks = 1;
+  s.lds_write = (op.flags & kStore) && !(op.flags & kAtomic);
+  s.lds_atomic = op.flags & kAtomic;
+  s.lds_bytes = static_cast<u8>(op.arg & kBytesMask);
+  s.lds_align = s.lds_bytes < 4 ? s.lds_bytes : 4;
+}
+
 bool is_vector(IssueClass cls) {
   return is_valu(cls) || cls == IssueClass::kMatrix || cls == IssueClass::kLds || cls == IssueClass::kVmem;
 }
@@ -230,6 +239,7 @@ StrictOp describe(const MicroOp& op) {
     s.matrix = op.flags & kDgemm ? MatrixKind::kDgemm : op.flags & kSgemm ? MatrixKind::kSgemm : MatrixKind::kXdl;
   }
   if (op.unit == Unit::kLds) lds_access(s, op);
+  if ((op.flags & kFlat) && (op.flags & (kLoad | kStore))) flat_lds_access(s, op);
   s.memory_align = memory_align(op);
   if (op.unit == Unit::kVmem && (op.flags & kStore) && !(op.flags & kAtomic)) {
     const Operand& data = op.src[data_source(op)];

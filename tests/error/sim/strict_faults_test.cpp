@@ -207,6 +207,20 @@ const Fault kFaults[] = {
      "v_xor_b32 v24, 64, v0\nv_lshlrev_b32 v24, 2, v24\nds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\n@ds_read_b32 v40, "
      "v24\ns_waitcnt lgkmcnt(0)",
      "s_barrier\n", 128, 1024},
+    // The other wave's slot through the aperture of LDS in FLAT addresses.
+    {"FlatReadAfterWriteWithoutBarrier", "lds-race", "flat_load_dword",
+     "v_xor_b32 v24, 64, v0\nv_lshlrev_b32 v24, 2, v24\ns_mov_b64 s[20:21], src_shared_base\nv_mov_b32 v25, "
+     "s21\nds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\n@flat_load_dword v40, v[24:25]\ns_waitcnt vmcnt(0) lgkmcnt(0)",
+     "s_barrier\n", 128, 1024},
+    {"FlatWriteAfterReadWithoutBarrier", "lds-race", "flat_store_dword",
+     "v_xor_b32 v24, 64, v0\nv_lshlrev_b32 v24, 2, v24\ns_mov_b64 s[20:21], src_shared_base\nv_mov_b32 v25, "
+     "s21\nds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v40, v1\ns_waitcnt "
+     "lgkmcnt(0)\n@flat_store_dword v[24:25], v0\ns_waitcnt vmcnt(0) lgkmcnt(0)",
+     "s_barrier\n", 128, 1024},
+    {"FlatReadOfUnwrittenLds", "uninitialised-register", "v_add_u32_e32 v41",
+     "v_mov_b32 v24, v1\ns_mov_b64 s[20:21], src_shared_base\nv_mov_b32 v25, s21\n@flat_load_dword v40, "
+     "v[24:25]\ns_waitcnt vmcnt(0) lgkmcnt(0)\nv_add_u32 v41, v40, v1",
+     "ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\n", 64, 1024},
     {"WriteAfterReadWithoutBarrier", "lds-race", "ds_write_b32 v24",
      "v_xor_b32 v24, 64, v0\nv_lshlrev_b32 v24, 2, v24\nds_write_b32 v1, v0\ns_waitcnt "
      "lgkmcnt(0)\ns_barrier\nds_read_b32 v40, v1\ns_waitcnt lgkmcnt(0)\n@ds_write_b32 v24, v0\ns_waitcnt lgkmcnt(0)",

@@ -141,7 +141,7 @@ TEST(Usage, NoGpuIsATypedError) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.json()["error"]["code"], "device-unavailable") << result.err;
   expect_error(session.zyfa_jit({"run", "--inputs", kSample, "--device", "hip", "--strict"}), 1,
-               "--strict needs the simulator");
+               "--strict, --landing, --interleave and --rule need the simulator");
 }
 
 TEST(Usage, PrewarmOfNothingFails) {
