@@ -134,10 +134,10 @@ void add_simulator_options(CLI::App& command, DeviceOptions& options) {
       ->capture_default_str()
       ->group(kGroup);
   command
-      .add_option(
-          "--landing", options.landing,
-          "When loads and direct-to-LDS loads arrive: late (default: when their wave waits), early (at issue) or "
-          "random:SEED")
+      .add_option("--landing", options.landing,
+                  "When loads and direct-to-LDS loads arrive: late (default: when their wave waits; LDS reads at "
+                  "issue), latest "
+                  "(LDS reads wait too), early (at issue) or random:SEED")
       ->group(kGroup);
   command
       .add_option("--interleave", options.interleave,

@@ -58,6 +58,8 @@ std::optional<std::uint64_t> seed_of(std::string_view text) {
 Status set_landing(std::string_view text, SimOptions& options) {
   if (text == "late") {
     options.landing = SimLanding::kLate;
+  } else if (text == "latest") {
+    options.landing = SimLanding::kLatest;
   } else if (text == "early") {
     options.landing = SimLanding::kEarly;
   } else if (const auto seed = seed_of(text)) {
@@ -65,7 +67,7 @@ Status set_landing(std::string_view text, SimOptions& options) {
     options.landing_seed = *seed;
   } else {
     return make_error(ErrorCode::kInvalidArgument,
-                      "landing '" + std::string(text) + "'; late, early or random:SEED (a number) are allowed");
+                      "landing '" + std::string(text) + "'; late, latest, early or random:SEED (a number) are allowed");
   }
   return {};
 }

@@ -12,7 +12,7 @@
 namespace zyfa::io {
 
 // Each sets its part of `options` or is kInvalidArgument, naming the text and what is allowed.
-[[nodiscard]] Status set_landing(std::string_view text, SimOptions& options);  // late | early | random:SEED
+[[nodiscard]] Status set_landing(std::string_view text, SimOptions& options);  // late | latest | early | random:SEED
 [[nodiscard]] Status set_interleave(std::string_view text,
                                     SimOptions& options);  // round-robin | to-barrier | random:SEED
 // One rule by "name=value"; the names and values are those of rule_choices().

@@ -74,7 +74,8 @@ enum class SimChecks { kPlain, kStrict };
 
 // When the result of a load, or of a direct-to-LDS load, arrives.
 enum class SimLanding {
-  kLate,    // when its wave waits for it, or its counter has no room for another
+  kLate,    // when its wave waits for it, or its counter has no room for another; LDS reads at issue
+  kLatest,  // the same, and LDS reads wait too
   kEarly,   // at issue
   kRandom,  // at some instruction of its wave between the two, by landing_seed
 };

@@ -92,13 +92,13 @@ u32 InFlight::issue(Wave& w, const MicroOp& op) {
   if (f.needs_vm) q.vm.push_back(entry);
   if (op.unit == Unit::kLds) q.lds.push_back(entry);
   if (f.needs_lgkm && op.unit != Unit::kLds) q.unordered.push_back(entry);
-  if (landing_ != SimLanding::kEarly) keep_destination(w, f);
+  if (withholds(op)) keep_destination(w, f);
   return entry;
 }
 
 void InFlight::executed(Wave& w, u32 entry) {
   FlightOp& f = *pool_[entry];
-  if (landing_ == SimLanding::kEarly) {
+  if (!withholds(*f.op)) {
     f.count = 0;  // the registers hold the result
     deliver(w, f);
     return;

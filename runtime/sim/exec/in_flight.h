@@ -1,10 +1,10 @@
 // Memory instructions in flight: which operations each counter of a wave still holds, and when their results arrive.
 //
-// A load executes at issue; its result is withheld and delivered by the landing policy (SimLanding): late, when the
-// wave waits for it or its counter has no room for another (hardware holds back what would count past 63 or 15); early,
-// at issue; or at a random instruction between. vmcnt and LDS operations arrive in order, scalar and FLAT ones on
-// lgkmcnt in any (gfx950-isa.md 3.5). An operation is retired once its wave has waited for it, delivered or not: that
-// is what strict mode goes by, which is told through the observer.
+// A load executes at issue; its result is withheld and delivered by the landing policy (SimLanding): when the wave
+// waits for it or its counter has no room for another (hardware holds back what would count past 63 or 15), at issue,
+// or at a random instruction between. vmcnt and LDS operations arrive in order, scalar and FLAT ones on lgkmcnt in any
+// (gfx950-isa.md 3.5). An operation is retired once its wave has waited for it, delivered or not: that is what strict
+// mode goes by, which is told through the observer.
 #pragma once
 
 #include <array>
@@ -70,6 +70,9 @@ class InFlight {
   };
 
   std::uint32_t take_entry();
+  [[nodiscard]] bool withholds(const MicroOp& op) const {
+    return landing_ != SimLanding::kEarly && (landing_ != SimLanding::kLate || op.unit != Unit::kLds);
+  }
   void make_room(Wave& wave, const MicroOp& op);
   void keep_destination(Wave& wave, FlightOp& f);
   void deliver(Wave& wave, FlightOp& f);

@@ -33,7 +33,7 @@ std::vector<std::uint32_t> bits(const std::vector<float>& values) {
 }
 
 TEST_P(Policies, GiveTheSameBits) {
-  const std::vector<std::string> landings{"late", "early", "random:1", "random:2", "random:3"};
+  const std::vector<std::string> landings{"late", "latest", "early", "random:1", "random:2", "random:3"};
   const std::vector<std::string> interleaves{"round-robin", "to-barrier", "random:4", "random:5"};
   for (const Case& c : kCases) {
     const Expected<Outcome> expected = run(c, strict());

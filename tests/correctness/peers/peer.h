@@ -42,9 +42,7 @@ enum class Behind { kNothing, kFinite };
 
 struct Launch {
   Lse lse = Lse::kOff;
-  // Of zyfa-jit simulate. Loads arrive early, for the FP8 kernels of v3 use some before they have waited for them
-  // (docs/simulator-peers.md).
-  std::vector<std::string> flags = {"--landing", "early"};
+  std::vector<std::string> flags = {};  // of zyfa-jit simulate, beside its defaults
   Behind behind = Behind::kFinite;
 };
 

@@ -94,7 +94,7 @@ TEST_F(Inspect, BadOptionsNameTheValueAndWhatIsAllowed) {
       {{"--trace", "0", "--json"}, "--trace with --json needs --trace-file"},
       {{"--trace", "0", "--trace-file", "/nowhere/t"}, "cannot write '/nowhere/t'"},
       {{"--trace", "7"}, "the launch has no such wave to trace"},
-      {{"--landing", "soon"}, "landing 'soon'; late, early or random:SEED"},
+      {{"--landing", "soon"}, "landing 'soon'; late, latest, early or random:SEED"},
       {{"--landing", ""}, "landing ''"},
       {{"--landing", "random:x"}, "landing 'random:x'"},
       {{"--interleave", "random"}, "interleave 'random'; round-robin, to-barrier or random:SEED"},

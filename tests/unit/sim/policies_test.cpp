@@ -59,12 +59,14 @@ std::string unwaited(const std::string& load) {
 TEST(Landing, VectorLoad) {
   const std::string code = unwaited("global_load_dword v40, v1, s[4:5]");
   EXPECT_THAT(run(landing(SimLanding::kLate), code), Each(7u));
+  EXPECT_THAT(run(landing(SimLanding::kLatest), code), Each(7u));
   EXPECT_EQ(run(landing(SimLanding::kEarly), code)[5], 105u);
 }
 
 TEST(Landing, LdsRead) {
   const std::string code = unwaited("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\nds_read_b32 v40, v1");
-  EXPECT_THAT(run(landing(SimLanding::kLate), code), Each(7u));
+  EXPECT_THAT(run(landing(SimLanding::kLatest), code), Each(7u));
+  EXPECT_EQ(run(landing(SimLanding::kLate), code)[5], 5u);
   EXPECT_EQ(run(landing(SimLanding::kEarly), code)[5], 5u);
 }
 
@@ -100,7 +102,7 @@ TEST(Landing, WaitedForIsThereUnderEveryPolicy) {
       "v_mov_b32 v41, -1\nglobal_load_short_d16 v41, v1, s[4:5]\nglobal_load_short_d16_hi v41, v1, s[4:5]\n"
       "ds_write_b32 v1, v0\nds_read_u16_d16 v42, v1\nds_read_u16_d16_hi v42, v1\n"
       "s_waitcnt vmcnt(0) lgkmcnt(0)\nv_add_u32 v41, v41, v42\nglobal_store_dword v1, v41, s[6:7]";
-  for (const SimLanding policy : {SimLanding::kLate, SimLanding::kEarly, SimLanding::kRandom}) {
+  for (const SimLanding policy : {SimLanding::kLate, SimLanding::kLatest, SimLanding::kEarly, SimLanding::kRandom}) {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       const auto out = run(landing(policy, seed), code);
       for (u32 l = 0; l < 64; ++l) EXPECT_EQ(out[l], (l + 100 + l) * 0x10001u);
