@@ -59,9 +59,10 @@ std::string decode_buffer_format(u32 data_format, u32 number_format, BufferForma
   f.number = number_format == kFloatNumber ? NumberFormat::kFloat : static_cast<NumberFormat>(number_format & 7);
   unsigned bits = 0;
   for (unsigned c = 0; c < 4 && channels[c] != 0; ++c) {
-    if (f.number == NumberFormat::kFloat && channels[c] != 32 && channels[c] != 16 && data_format != 6)
+    if (f.number == NumberFormat::kFloat && channels[c] != 32 && channels[c] != 16 && data_format != 6) {
       return fmt::format("buffer data format {} has channels of {} bits, for which there is no float format",
                          data_format, channels[c]);
+    }
     f.bits[c] = channels[c];
     f.shift[c] = static_cast<std::uint8_t>(bits);
     f.packed |= channels[c] % 8 != 0;

@@ -162,9 +162,10 @@ void read_transposed(Wave& w, const MicroOp& op) {
     u32 out[kDwords + 1][16] = {};
     if constexpr (32 % Bits == 0) {
       constexpr u32 kPerDword = 32 / Bits;
-      for (u32 k = 0; k < kDwords; ++k)
+      for (u32 k = 0; k < kDwords; ++k) {
         for (u32 i = 0; i < kPerDword; ++i)
           for (u32 l = 0; l < 16; ++l) out[k][l] |= element<Bits>(matrix, 16 * (kPerDword * k + i) + l) << (Bits * i);
+      }
     } else {
       for (u32 n = 0; n < kItems; ++n) {
         const u32 word = n * Bits / 32, shift = n * Bits % 32;

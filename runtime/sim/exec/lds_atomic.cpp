@@ -69,11 +69,12 @@ void conditional_exchange(Wave& w, const MicroOp& op) {
   for (unsigned l = 0; l < kLanes; ++l) {
     if (!active(exec, l)) continue;
     const u32 address = (row(w, op.src[0])[l] + static_cast<u32>(op.imm)) & ~7u;
-    if (address > 0xffff)
+    if (address > 0xffff) {
       return raise_fault(w, op, l,
                          fmt::format("LDS address {}: the CDNA4 guide cuts this instruction's address at 16 bits, of "
                                      "what lies above it says nothing",
                                      address));
+    }
     for (unsigned h = 0; h < 2; ++h) {
       const u32 data = row(w, op.src[1], h)[l];
       u32 old = 0;
@@ -92,11 +93,12 @@ template <bool Append>
 void count_lanes(Wave& w, const MicroOp& op) {
   const u64 exec = w.exec();
   if (exec == 0) return;
-  if ((w.s[kM0] & 0xffff) != 0)
+  if ((w.s[kM0] & 0xffff) != 0) {
     return raise_fault(w, op, 0,
                        fmt::format("M0 is 0x{:x}: the CDNA4 guide addresses the counter by the instruction's offset "
                                    "alone, LLVM adds M0; only 0 in its low 16 bits is the same for both",
                                    w.s[kM0]));
+  }
   const u32 address = static_cast<u32>(op.imm);
   u32 old = 0;
   if (inside_lds(*w.group, address, 4)) {

@@ -264,10 +264,12 @@ ZYFA_SIM_INLINE void chain(float* acc, const float* a, const float* b, int k0, i
     constexpr int kRowsAtOnce = 8;
     for (int row = 0; row < Dim; row += kRowsAtOnce) update_rows<Dim, kRowsAtOnce>(acc + row * Dim, a, b, k0, k1, row);
   } else {
-    for (int k = k0; k < k1; ++k)
-      for (int row = 0; row < Dim; ++row)
+    for (int k = k0; k < k1; ++k) {
+      for (int row = 0; row < Dim; ++row) {
         for (int i = 0; i < Dim; ++i)
           acc[row * Dim + i] = std::fma(a[k * Dim + row], b[k * Dim + i], acc[row * Dim + i]);
+      }
+    }
   }
 }
 
@@ -280,7 +282,7 @@ ZYFA_SIM_INLINE void accumulate_by_model(const Wave& w, const Tile& tile, Chain&
 
 // MODE.FP16_OVFL: a result that overflowed becomes the largest finite number; an infinity that came from an infinite
 // operand stays, as the flag's description in the guide says of conversions and VALU results.
-__attribute__((noinline)) void clamp_overflow(const Tile& t, const float* c) {
+[[maybe_unused]] __attribute__((noinline)) void clamp_overflow(const Tile& t, const float* c) {
   for (int row = 0; row < t.dim; ++row) {
     for (int col = 0; col < t.dim; ++col) {
       float& x = t.acc[row * t.dim + col];

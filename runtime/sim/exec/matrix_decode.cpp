@@ -46,9 +46,10 @@ Refusal finish_matrix(const InstText& inst, MicroOp& op) {
     return "C that is neither a tuple of D's size nor an inline constant";
   }
   if (op.flags & kScaled) {
-    for (unsigned i = 3; i < 5; ++i)
+    for (unsigned i = 3; i < 5; ++i) {
       if (op.src[i].kind != OperandKind::kVgpr && op.src[i].kind != OperandKind::kConst)
         return "a scale that is neither a vector register nor an inline constant";
+    }
   }
   // SMFMAC chooses its index set with CBSZ and ABID; the f64 forms ignore both, and BLGP negates.
   Refusal refusal;

@@ -11,7 +11,7 @@ namespace zyfa::sim {
 namespace {
 
 using u64 = std::uint64_t;
-__extension__ typedef unsigned __int128 u128;
+__extension__ using Wide = unsigned __int128;
 
 // Bit 0 of limb 0 weighs 2^kLowest: below the smallest product of doubles, 2^-2148. The top is above 2^2048 by more
 // than any sum of products can carry.
@@ -20,7 +20,7 @@ constexpr int kLowest = -2176, kLimbs = 68;
 struct Magnitude {
   std::array<u64, kLimbs> limb{};
 
-  void add(u128 value, int exponent) {
+  void add(Wide value, int exponent) {
     const auto position = static_cast<unsigned>(exponent - kLowest), shift = position % 64;
     std::size_t i = position / 64;
     const u64 low = static_cast<u64>(value), high = static_cast<u64>(value >> 64);
@@ -28,7 +28,7 @@ struct Magnitude {
                           shift ? high >> (64 - shift) : 0};
     u64 carry = 0;
     for (const u64 p : piece) {
-      const u128 sum = static_cast<u128>(limb[i]) + p + carry;
+      const Wide sum = static_cast<Wide>(limb[i]) + p + carry;
       limb[i++] = static_cast<u64>(sum);
       carry = static_cast<u64>(sum >> 64);
     }
@@ -43,7 +43,7 @@ struct Magnitude {
   void subtract(const Magnitude& other) {
     u64 borrow = 0;
     for (std::size_t i = 0; i < kLimbs; ++i) {
-      const u128 difference = static_cast<u128>(limb[i]) - other.limb[i] - borrow;
+      const Wide difference = static_cast<Wide>(limb[i]) - other.limb[i] - borrow;
       limb[i] = static_cast<u64>(difference);
       borrow = static_cast<u64>(difference >> 64) & 1;
     }
@@ -82,7 +82,7 @@ struct Sum {
   Magnitude positive, negative;
   bool negative_zero = true;  // every term so far is -0
 
-  void add(bool minus, u128 value, int exponent) {
+  void add(bool minus, Wide value, int exponent) {
     negative_zero &= minus && value == 0;
     if (value != 0) (minus ? negative : positive).add(value, exponent);
   }
@@ -118,7 +118,7 @@ double dot(int count, const double* a, const double* b, double c, int digits, in
   Sum sum;
   for (int i = 0; i < count; ++i) {
     const Parts x = split(a[i]), y = split(b[i]);
-    sum.add(std::signbit(a[i]) != std::signbit(b[i]), static_cast<u128>(x.value) * y.value, x.exponent + y.exponent);
+    sum.add(std::signbit(a[i]) != std::signbit(b[i]), static_cast<Wide>(x.value) * y.value, x.exponent + y.exponent);
   }
   const Parts z = split(c);
   sum.add(std::signbit(c), z.value, z.exponent);

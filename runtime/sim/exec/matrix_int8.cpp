@@ -54,9 +54,10 @@ ZYFA_SIM_INLINE void gather_int(const Wave& w, const Operand& c, u32* acc) {
 }
 template <int Dim>
 ZYFA_SIM_INLINE void scatter_int(Wave& w, const MicroOp& op, const u32* acc) {
-  for (int r = 0; r < registers<Dim>(); ++r)
+  for (int r = 0; r < registers<Dim>(); ++r) {
     for (int g = 0; g < 64 / Dim; ++g)
       __builtin_memcpy(w.v[op.dst.index + r].lane + g * Dim, acc + row_of<Dim>(r, g) * Dim, Dim * sizeof(u32));
+  }
 }
 
 template <int Dim, int K>

@@ -93,7 +93,7 @@ constexpr int kRowsAtOnce = 4;
 #else
 constexpr int kRowsAtOnce = 1;
 #endif
-typedef double Doubles __attribute__((vector_size(64)));
+using Doubles __attribute__((vector_size(64))) = double;
 
 template <int Dim>
 void finish_plain(const double* sum, float* d) {
@@ -236,7 +236,7 @@ ZYFA_SIM_INLINE float add_group(double sum0, int top0, double sum1, int top1, fl
   const double significand = static_cast<double>(c) * power_of_2(23 - exponent_c);
   const int top = std::max(both, exponent_c);
   const double addend = floor_shift(2 * significand, exponent_c - top);
-  const double kept = narrow & (exponent_c < top - 25) ? 0 : addend;
+  const double kept = (narrow & (exponent_c < top - 25)) ? 0 : addend;
   const double total = floor_shift(128 * sum, both - top) + 128 * kept;
   const float r = static_cast<float>(total * power_of_2(top - 31));
   return field == 255 ? c : r;
@@ -275,7 +275,7 @@ float single_group(const Tile& t, const Pieces& a, const Pieces& b, int row, int
 }
 
 // The products first, first + step, ... of a row's group in 16 columns, in fixed point: sum * 2^(top - 24).
-typedef i32 Ints __attribute__((vector_size(64)));
+using Ints __attribute__((vector_size(64))) = i32;
 
 template <int Dim, bool Picked>
 ZYFA_SIM_INLINE void sum_half(const Tile& t, const Pieces& a, const Pieces& b, int row, int first, int step, int end,

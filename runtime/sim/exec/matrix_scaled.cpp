@@ -71,7 +71,7 @@ ZYFA_SIM_INLINE void add_block(float* acc, const float* part, const u8* scale_a,
     } else {
       for (int i = 0; i < Dim; ++i) {
         const float sum = add_scaled(to[i], from[i], byte + scale_b[i] - 254);
-        to[i] = (byte == 255) | (scale_b[i] == 255) ? f32(0x7fc00000u) : sum;
+        to[i] = ((byte == 255) | (scale_b[i] == 255)) ? f32(0x7fc00000u) : sum;
       }
     }
   }

@@ -21,7 +21,8 @@ using u8 = std::uint8_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-constexpr u32 kSelZero = 0, kSelOne = 1, kSelChannel = 4;  // and the three above; 2 and 3 are reserved
+// 0 selects zero, 2 and 3 are reserved.
+constexpr u32 kSelOne = 1, kSelChannel = 4;  // and the three above
 
 struct Typed {
   BufferFormat format;
@@ -39,11 +40,12 @@ bool decode(Wave& w, const MicroOp& op, Typed& t) {
   const auto formats = static_cast<u32>(op.imm2);
   for (u32 k = 0; k < components; ++k) {
     t.select[k] = static_cast<u8>(by_instruction ? kSelChannel + k : (word3 >> (3 * k)) & 7);
-    if (t.select[k] == 2 || t.select[k] == 3)
+    if (t.select[k] == 2 || t.select[k] == 3) {
       return raise_fault(w, op, 0,
                          fmt::format("component {} of the buffer resource selects {}; 0, 1 and 4 to 7 are defined", k,
                                      t.select[k])),
              false;
+    }
   }
   if (t.unbound) return true;
   std::string reason = by_instruction ? decode_buffer_format(formats & 15, formats >> 4, t.format)
@@ -155,11 +157,12 @@ bool store_components(Wave& w, const MicroOp& op, const Typed& t, Locator& at, u
     }
   }
   if (!t.format.packed || written == 0) return true;
-  if (written != (1u << t.format.channels) - 1)
+  if (written != (1u << t.format.channels) - 1) {
     return raise_fault(w, op, l,
                        "stores only some of the channels that share a dword; what becomes of the others is "
                        "not documented"),
            false;
+  }
   return store_bytes(w, op, at, l, 0, 4, &whole);
 }
 

@@ -122,6 +122,35 @@ TEST_F(Inspect, PoliciesGiveTheSameResultForAKernelThatWaits) {
   }
 }
 
+// 128 elements read and written; each of the two waves loads 4 + 8 bytes of arguments.
+TEST_F(Inspect, StatisticsCountUnitsAndBytes) {
+  const auto json = run({"--stats", "--json"}).json();
+  const auto& counts = json["statistics"];
+  EXPECT_EQ(counts["instructions"], 22);
+  EXPECT_EQ(counts["valu"], 6);
+  EXPECT_EQ(counts["vmem"], 4);
+  EXPECT_EQ(counts["smem"], 4);
+  EXPECT_EQ(counts["bytes"]["global_read"], 512);
+  EXPECT_EQ(counts["bytes"]["global_written"], 512);
+  EXPECT_EQ(counts["bytes"]["scalar_read"], 24);
+  EXPECT_EQ(counts["bytes"]["lds_read"], 0);
+  EXPECT_EQ(counts["lds"]["conflict_cycles"], 0);
+  EXPECT_THAT(run({"--stats"}).out, HasSubstr("global_read                   512"));
+}
+
+// 64 lanes 256 bytes apart all meet in bank 0: the write of a dword takes two phases of 32 lanes.
+TEST_F(Inspect, StatisticsNameTheInstructionsWithBankConflicts) {
+  assemble(kAddText, "  s_waitcnt vmcnt(0)\n",
+           "  s_waitcnt vmcnt(0)\n  v_lshlrev_b32_e32 v4, 8, v0\n  ds_write_b32 v4, v2\n");
+  const Result text = run({"--stats"});
+  EXPECT_THAT(text.out, HasSubstr("ds_write_b32 v4, v2"));
+  const auto conflicts = run({"--stats", "--json"}).json()["statistics"]["lds"]["conflicts"];
+  ASSERT_EQ(conflicts.size(), 1U);
+  EXPECT_EQ(conflicts[0]["executed"], 2);
+  EXPECT_EQ(conflicts[0]["phases"], 4);
+  EXPECT_EQ(conflicts[0]["conflict_cycles"], 2 * 2 * 31);
+}
+
 // Without its wait the kernel adds to what v2 held before: only early landing hides that.
 TEST_F(Inspect, LandingShowsAMissingWait) {
   assemble(kAddText, "  s_waitcnt vmcnt(0)\n", "");
