@@ -55,6 +55,49 @@ LdsVerdict LdsShadow::check(u32 wave, u32 address, u32 bytes, bool is_write, boo
   return {};
 }
 
+template <unsigned Words>
+u64 LdsShadow::read_words(u32 wave, u64 lanes, const u32* address, u32 offset) {
+  constexpr u32 kBytes = 8 * Words;
+  const u64 mine = (wave + 1) * kOnes;
+  const auto size = static_cast<u32>(valid_.size());
+  const u8 *writer = writer_.data(), *valid = valid_.data();
+  u8* reader = reader_.data();
+  u32 low = low_, high = high_;
+  u64 loud = 0;
+  for (u64 rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<unsigned>(__builtin_ctzll(rest));
+    const u32 at = address[l] + offset;
+    if (at % kBytes != 0 || at >= size || kBytes > size - at) {
+      loud |= rest & (0 - rest);
+      continue;
+    }
+    // One branch for all of an access: nearly always nothing is wrong.
+    u64 bad = 0, r[Words];
+    for (unsigned i = 0; i < Words; ++i) {
+      const u64 w = load8(writer + at + 8 * i), v = load8(valid + at + 8 * i);
+      r[i] = load8(reader + at + 8 * i);
+      bad |= static_cast<u64>((w != 0) & (w != mine)) | (v ^ kOnes) |
+             static_cast<u64>((r[i] != 0) & (r[i] != mine) & (r[i] != ~0ull));
+    }
+    if (bad != 0) {
+      loud |= rest & (0 - rest);
+      continue;
+    }
+    for (unsigned i = 0; i < Words; ++i)
+      if (r[i] == 0) store8(reader + at + 8 * i, mine);
+    low = at < low ? at : low;
+    high = at + kBytes > high ? at + kBytes : high;
+  }
+  low_ = low;
+  high_ = high;
+  return loud;
+}
+
+u64 LdsShadow::read_quietly(u32 wave, u64 lanes, const u32* address, u32 offset, u32 bytes) {
+  if (any_atomic_ || (bytes != 8 && bytes != 16)) return lanes;
+  return bytes == 16 ? read_words<2>(wave, lanes, address, offset) : read_words<1>(wave, lanes, address, offset);
+}
+
 LdsVerdict LdsShadow::read(u32 wave, u32 address, u32 bytes) {
   const u8 mine = static_cast<u8>(wave + 1);
   LdsVerdict verdict;

@@ -30,23 +30,11 @@ struct LdsVerdict {
 class LdsShadow {
  public:
   void reset(std::uint32_t bytes);
-  // The common case of read(): 8 or 16 bytes, written before, by nobody else since the barrier. False: nothing was
-  // entered, ask read() and written().
-  bool read_quietly(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes) {
-    constexpr std::uint64_t kOnes = 0x0101010101010101ull;
-    if (any_atomic_ || bytes % 8 != 0) return false;
-    const std::uint64_t mine = (wave + 1) * kOnes;
-    for (std::uint32_t at = address; at < address + bytes; at += 8) {
-      std::uint64_t w, v, r;
-      std::memcpy(&w, &writer_[at], 8);
-      std::memcpy(&v, &valid_[at], 8);
-      std::memcpy(&r, &reader_[at], 8);
-      if ((w != 0 && w != mine) || v != kOnes || (r != 0 && r != mine && r != ~0ull)) return false;
-      if (r == 0) std::memcpy(&reader_[at], &mine, 8);
-    }
-    touch(address, bytes);
-    return true;
-  }
+  // The common case of read(), for all lanes of an instruction: 8 or 16 bytes, aligned and inside of LDS, written
+  // before, by nobody else since the barrier. Returns the lanes of which that is not so and nothing was entered: ask
+  // read() and written().
+  std::uint64_t read_quietly(std::uint32_t wave, std::uint64_t lanes, const std::uint32_t* address,
+                             std::uint32_t offset, std::uint32_t bytes);
   // Accesses of [address, address + bytes), which lie inside of LDS.
   LdsVerdict read(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
   LdsVerdict write(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
@@ -62,6 +50,8 @@ class LdsShadow {
 
  private:
   static constexpr std::uint8_t kDma = 0x80, kCarried = 0x40, kWave = 0x3f;
+  template <unsigned Words>
+  std::uint64_t read_words(std::uint32_t wave, std::uint64_t lanes, const std::uint32_t* address, std::uint32_t offset);
   LdsVerdict check(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes, bool is_write, bool is_atomic) const;
   void touch(std::uint32_t address, std::uint32_t bytes) {
     low_ = address < low_ ? address : low_;

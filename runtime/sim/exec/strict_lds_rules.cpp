@@ -15,8 +15,7 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-LdsAccess access_of(const Wave& wave, const MicroOp& op, const StrictOp& s) {
-  LdsAccess a;
+void fill(LdsAccess& a, const Wave& wave, const MicroOp& op, const StrictOp& s) {
   a.op = &op;
   a.wave = wave.id;
   a.use = s.lds_atomic ? LdsUse::kAtomic : s.lds_write ? LdsUse::kWrite : LdsUse::kRead;
@@ -25,11 +24,10 @@ LdsAccess access_of(const Wave& wave, const MicroOp& op, const StrictOp& s) {
   a.offset = s.lds_offset;
   if (op.flags & kFlat) {
     a.mask = flat_lds_lanes(wave, op, a.address.data());
-    return a;
+    return;
   }
   a.mask = wave.exec();
   lds_addresses(wave, op, a.address.data());
-  return a;
 }
 LdsAccess access_of(const Wave& wave, const MicroOp& op, const LdsDma& dma) {
   LdsAccess a;
@@ -54,6 +52,8 @@ std::optional<std::pair<unsigned, u64>> first_within(const LdsAccess& a, u64 low
   return std::nullopt;
 }
 
+unsigned first_lane(u64 mask) { return static_cast<unsigned>(__builtin_ctzll(mask)); }
+
 const char* verb(LdsUse use) {
   switch (use) {
     case LdsUse::kRead:
@@ -77,6 +77,12 @@ void Strict::report_in_flight(const Wave& wave, const MicroOp& op, unsigned lane
 }
 
 void Strict::report_races(const Wave& wave, const MicroOp& op, const LdsAccess& access) {
+  if (log_.incomplete()) {
+    report(wave, op, "lds-race", first_lane(access.mask),
+           fmt::format("meets an access of another wave, among the last {} LDS instructions or before them, with no "
+                       "barrier between",
+                       LdsAccessLog::kMost));
+  }
   for (const RacePair& pair : log_.new_races(access, group_.lds_bytes)) {
     const LdsAccess& earlier = *pair.earlier;
     add_finding(wave, op, "lds-race", pair.lane,
@@ -92,24 +98,28 @@ LdsVerdict Strict::enter(u32 wave, const StrictOp& s, u32 address) {
 }
 
 void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s, Pending& p) {
-  p.access = access_of(wave, op, s);
+  fill(p.access, wave, op, s);
   if (p.access.mask == 0) return;
   bool conflict = false;
   for (unsigned chunk = 0; chunk < s.lds_chunks; ++chunk) {
-    for (unsigned l = 0; l < kLanes; ++l) {
-      if (!((p.access.mask >> l) & 1)) continue;
+    u64 lanes = p.access.mask;
+    if (!s.lds_atomic && !s.lds_write) {
+      lanes = shadow_.read_quietly(wave.id, lanes, p.access.address.data(), static_cast<u32>(s.lds_offset[chunk]),
+                                   s.lds_bytes);
+    }
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const unsigned l = first_lane(lanes);
       const u32 address = p.access.at(l, chunk);
       if (static_cast<u64>(address) + s.lds_bytes > group_.lds_bytes) {
         report(wave, op, "lds-out-of-bounds", l,
                fmt::format("{} bytes at LDS address {}, the workgroup has {}", s.lds_bytes, address, group_.lds_bytes));
         continue;
       }
-      if (address % s.lds_align != 0) {
+      if ((address & (s.lds_align - 1u)) != 0) {
         report(wave, op, "lds-misaligned", l,
                fmt::format("LDS address {} of a {}-byte access must be a multiple of {}", address, s.lds_bytes,
                            s.lds_align));
       }
-      if (!s.lds_atomic && !s.lds_write && shadow_.read_quietly(wave.id, address, s.lds_bytes)) continue;
       const LdsVerdict verdict = enter(wave.id, s, address);
       if (s.lds_write) {
         shadow_.mark_written(address, s.lds_bytes);
@@ -126,7 +136,7 @@ void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s, Pending
       if (((p.lane_valid >> (16 * g)) & 0xffff) != 0xffff) p.lane_valid &= ~(0xffffull << (16 * g));
   }
   if (conflict) report_races(wave, op, p.access);
-  log_.add(p.access);
+  if (waves_.size() > 1) log_.add(p.access);
 }
 
 void Strict::own_reads_in_flight(Wave& wave, const MicroOp& op, const LdsDma& dma) {

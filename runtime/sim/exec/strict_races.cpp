@@ -41,14 +41,14 @@ void LdsAccessLog::reset() {
 }
 
 void LdsAccessLog::add(const LdsAccess& access) {
-  if (count_ == accesses_.size()) accesses_.emplace_back();
-  accesses_[count_++] = access;
+  if (count_ == accesses_.size() && count_ < kMost) accesses_.emplace_back();
+  accesses_[count_++ % kMost] = access;
 }
 
 std::vector<RacePair> LdsAccessLog::new_races(const LdsAccess& later, u32 lds_bytes) {
   std::vector<RacePair> pairs;
   bool marked = false;
-  for (std::size_t i = 0; i < count_; ++i) {
+  for (std::size_t i = 0; i < std::min(count_, kMost); ++i) {
     const LdsAccess& earlier = accesses_[i];
     if (earlier.wave == later.wave || !conflict(earlier.use, later.use)) continue;
     const u64 key = pair_key(*earlier.op, *later.op);

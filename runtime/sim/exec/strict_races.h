@@ -37,16 +37,21 @@ struct RacePair {
 
 class LdsAccessLog {
  public:
+  // Of an interval the last kMost accesses are kept: code without barriers may make any number.
+  static constexpr std::size_t kMost = 8192;
+
   void reset();  // a new workgroup: the pairs reported so far are forgotten too
   void barrier() { count_ = 0; }
   void add(const LdsAccess& access);
+  // Accesses of this interval were forgotten, so a race may lack its other side.
+  [[nodiscard]] bool incomplete() const { return count_ > kMost; }
   // Conflicts of `later` with logged accesses of other waves, one for each instruction that no pair was returned for
   // yet.
   std::vector<RacePair> new_races(const LdsAccess& later, std::uint32_t lds_bytes);
 
  private:
-  std::vector<LdsAccess> accesses_;  // the first count_ are of this interval
-  std::size_t count_ = 0;
+  std::vector<LdsAccess> accesses_;         // a ring; the last count_ (at most all) are of this interval
+  std::size_t count_ = 0;                   // accesses of this interval, forgotten ones too
   std::unordered_set<std::uint64_t> seen_;  // pairs of text offsets
   std::vector<std::uint64_t> touched_;      // a bit for each byte of LDS that `later` touches
 };

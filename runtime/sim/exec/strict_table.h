@@ -74,7 +74,7 @@ struct StrictOp {
   std::uint8_t wide_store = 0;    // dwords of a store whose data must not be overwritten at once, else 0
   // LDS accesses: chunks of `lds_bytes` at address + chunk offset.
   std::uint8_t lds_chunks = 0;
-  std::uint8_t lds_bytes = 0, lds_align = 0;
+  std::uint8_t lds_bytes = 0, lds_align = 1;  // a power of 2
   std::array<std::int32_t, 2> lds_offset{};
   bool lds_write = false, lds_atomic = false;
 

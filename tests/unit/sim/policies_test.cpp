@@ -198,5 +198,26 @@ TEST(Races, EveryUnorderedPairIsNamed) {
                                            "ds_write_b32 v1, v0 offset:1024 / ds_read2_b32 v[42:43], v24 offset1:255"));
 }
 
+// Without barriers the list of accesses is cut; a race with one that was forgotten is still found.
+TEST(Races, FoundAfterAnyNumberOfAccesses) {
+  SimOptions options;
+  options.checks = SimChecks::kStrict;
+  const auto device = sim::make_sim_device(options).value();
+  // Wave 0 writes once; wave 1 reads its own slots 9,000 times and then those of wave 0.
+  const std::string code =
+      "v_readfirstlane_b32 s20, v0\ns_lshr_b32 s20, s20, 6\nds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\n"
+      "s_cmp_eq_u32 s20, 0\ns_cbranch_scc1 end\ns_movk_i32 s21, 9000\nloop:\nds_read_b32 v40, v1\ns_waitcnt "
+      "lgkmcnt(0)\ns_sub_u32 s21, s21, 1\ns_cmp_lg_u32 s21, 0\ns_cbranch_scc1 loop\n"
+      "v_xor_b32 v24, 64, v0\nv_lshlrev_b32 v24, 2, v24\nds_read_b32 v41, v24\ns_waitcnt lgkmcnt(0)\nend:\n";
+  const Buffer<u32> out(*device, std::vector<u32>(128, 0));
+  const Status status = sim_test::run(*device, assemble_kernel(kStart + code, {.lds = 4096, .workgroup = 128}), "k",
+                                      {.grid = {1, 1, 1}, .block = {128, 1, 1}}, Args().add(out).add(out));
+  ASSERT_FALSE(status.has_value());
+  const auto findings = device->last_findings();
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].kind, "lds-race");
+  EXPECT_EQ(findings[0].instruction, "ds_read_b32 v41, v24");
+}
+
 }  // namespace
 }  // namespace zyfa::sim_test
