@@ -74,6 +74,7 @@ constexpr Policy kPolicies[] = {
     {"v3_bf16_192", "latest", "to-barrier", true},
     {"v3_bf16_192", "early", "to-barrier", false},
     {"v3_bf16_192_causal", "late", "round-robin", true},
+    {"v3_bf16_192_causal", "late", "to-barrier", false},
     {"v3_bf16_192_causal", "latest", "to-barrier", false},
     {"v3_bf16_192_causal", "early", "to-barrier", false},
     {"v3_fp8_256", "late", "round-robin", true},
