@@ -137,8 +137,8 @@ struct Problem {
     double sum = sign_c * result(f, r, c_of(f), place_d(f, block, i, j));
     for (int s = 0; s < f.k_of_a(); ++s) {
       const Place pa = place_a(f, block, i, s);
-      const auto index = r[kIndex].lane[pa.lane] >> (index_shift + 2 * pa.item) & 3;
-      const Place pb = place_b(f, block, f.sparse ? 4 * (s / 2) + static_cast<int>(index) : s, j);
+      const auto chosen = [&] { return static_cast<int>(r[kIndex].lane[pa.lane] >> (index_shift + 2 * pa.item) & 3); };
+      const Place pb = place_b(f, block, f.sparse ? 4 * (s / 2) + chosen() : s, j);
       sum += sign_ab * a[at(lane_a(pa.lane) * f.items_a() + pa.item)] * b[at(lane_b(pb.lane) * f.items_b() + pb.item)];
     }
     return sum;
