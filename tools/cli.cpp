@@ -155,6 +155,7 @@ void add_simulator_options(CLI::App& command, DeviceOptions& options) {
   command
       .add_option("--max-instructions", options.max_instructions,
                   "Instructions after which a wave is stopped as hanging; 0: no limit")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->group(kGroup);
 }

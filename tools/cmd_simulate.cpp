@@ -31,12 +31,15 @@ OrderedJson to_json(const SimFinding& finding) {
           {"message", finding.message}, {"origin", finding.origin}, {"warning", finding.warning}};
 }
 
-int report_failure(const Error& error, const SimDevice& device, OutputForm form) {
+int report_failure(const Error& error, const SimDevice& device, OutputForm form, const Inspector& inspector) {
   const int code = report(error, OutputForm::kText);
   if (form == OutputForm::kJson) {
     OrderedJson result{{"error", tools::to_json(error)}, {"findings", OrderedJson::array()}};
     for (const SimFinding& finding : device.last_findings()) {
       result["findings"].push_back(to_json(finding));
+    }
+    if (inspector.has_break()) {
+      result["breaks"] = inspector.breaks();
     }
     print_json(result);
   }
@@ -93,10 +96,10 @@ OrderedJson result_json(const Options& options, const Prepared& run, const SimDe
   return result;
 }
 
-int compare(const Options& options, const Prepared& run, SimDevice& device) {
+int compare(const Options& options, const Prepared& run, SimDevice& device, const Inspector& inspector) {
   const auto comparison = compare_rules(run.job, run.object, run.kernel, device);
   if (!comparison) {
-    return report_failure(comparison.error(), device, options.form);
+    return report_failure(comparison.error(), device, options.form, inspector);
   }
   if (options.form == OutputForm::kJson) {
     print_json({{"kernel", run.job.kernel}, {"rules", to_json(*comparison)}});
@@ -106,12 +109,12 @@ int compare(const Options& options, const Prepared& run, SimDevice& device) {
   return kSuccess;
 }
 
-int launch(const Options& options, const Prepared& run, SimDevice& device, const Inspector& inspector) {
+int launch(const Options& options, const Prepared& run, SimDevice& device, Inspector& inspector) {
   const auto start = std::chrono::steady_clock::now();
   const Expected<std::vector<io::JobOutput>> outputs = io::execute_job(run.job, run.object, run.kernel, device);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!outputs && !inspector.stopped()) {
-    return report_failure(outputs.error(), device, options.form);
+    return report_failure(outputs.error(), device, options.form, inspector);
   }
   if (const Status looked = inspector.outcome(); !looked) {
     return report(looked.error(), options.form);
@@ -168,6 +171,12 @@ int simulate(const Options& options) {
   }
   Inspector inspector;
   SimOptions simulator = (*device)->options();
+  if (options.compare_rules && (options.inspect.trace_wave || options.inspect.break_offset)) {
+    return report({ErrorCode::kInvalidArgument,
+                   "--compare-rules runs the job many times; --trace and --break do not go with it",
+                   {}},
+                  options.form);
+  }
   Status ready = inspector.attach(options.inspect, options.form, simulator);
   if (options.stats) {
     simulator.counts = SimCounts::kByInstruction;
@@ -178,7 +187,8 @@ int simulate(const Options& options) {
   if (!ready) {
     return report(ready.error(), options.form);
   }
-  return options.compare_rules ? compare(options, *run, **device) : launch(options, *run, **device, inspector);
+  return options.compare_rules ? compare(options, *run, **device, inspector)
+                               : launch(options, *run, **device, inspector);
 }
 
 }  // namespace

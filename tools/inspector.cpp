@@ -274,7 +274,17 @@ void Inspector::print_dump(const SimWaveView& wave, const DumpItem& item) const 
   }
 }
 
-Status Inspector::outcome() const {
+Status Inspector::outcome() {
+  if (trace_ != nullptr) {
+    const bool lost = std::ferror(trace_) != 0 || std::fflush(trace_) != 0;
+    if (lost) {
+      return make_error(ErrorCode::kIoError, fmt::format("cannot write the trace: {}", std::strerror(errno)));
+    }
+  }
+  if (hits_left_ != 0 && hits_ != 0) {
+    return make_error(ErrorCode::kNotFound, fmt::format("the breakpoint at +0x{:x} was reached {} of {} times",
+                                                        *offset_, hits_, hits_ + hits_left_));
+  }
   if (offset_ && hits_ == 0) {
     return make_error(ErrorCode::kNotFound,
                       fmt::format("the breakpoint at +0x{:x} was never reached by a wave of that workgroup", *offset_));

@@ -44,8 +44,9 @@ class Inspector {
   // The launch was stopped by a breakpoint after its last hit.
   [[nodiscard]] bool stopped() const { return hits_left_ == 0; }
   [[nodiscard]] bool has_break() const { return offset_.has_value(); }
-  // kNotFound when the breakpoint was never reached, or the trace is empty.
-  [[nodiscard]] Status outcome() const;
+  // kNotFound when the breakpoint was not reached as often as asked, or the trace is empty; kIoError for a trace that
+  // could not be written.
+  [[nodiscard]] Status outcome();
   [[nodiscard]] const OrderedJson& breaks() const { return breaks_; }
 
  private:

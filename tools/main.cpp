@@ -1,5 +1,8 @@
 // zyfa-jit: kernels on the command line. Parsing here, the work in cmd_*.cpp.
 #include <fmt/format.h>
+#include <cerrno>
+#include <cstring>
+#include <string>
 
 #include <algorithm>
 #include <cstdio>
@@ -68,7 +71,12 @@ int parse_and_run(int argc, char** argv, OutputForm form) {
     }
     return kFailure;
   }
-  return chosen();
+  const int code = chosen();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    return report({ErrorCode::kIoError, std::string("cannot write to stdout: ") + std::strerror(errno), {}},
+                  OutputForm::kText);
+  }
+  return code;
 }
 
 }  // namespace

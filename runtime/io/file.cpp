@@ -52,7 +52,8 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
 }  // namespace
 
 Expected<std::vector<std::byte>> read_file(const std::filesystem::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A FIFO without a writer would block the call; regular files know no O_NONBLOCK.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd < 0) {
     return system_error(path, "open");
   }

@@ -49,8 +49,8 @@ Status check_options(const SimOptions& options) {
 // failing one has run: what the lowest reports does not depend on the number of threads. So does an exception.
 class Dispatch {
  public:
-  Dispatch(const LaunchPlan& plan, const SimOptions& options)
-      : plan_(plan), threads_(options.threads), progress_(options.progress) {
+  Dispatch(const LaunchPlan& plan, const SimOptions& options, unsigned threads)
+      : plan_(plan), threads_(threads), progress_(options.progress) {
     const auto& g = plan.shape.grid;
     total_ = static_cast<u64>(g[0]) * g[1] * g[2];
   }
@@ -282,7 +282,9 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
       if (plan->strict) plan->strict_table = &kernel.strict_table();
       plan->counts = options.counts;
       plan->watches = &options.watches;
-      Dispatch dispatch(*plan, options);
+      // Where the order of read-modify-writes shows in the results, workgroups run in order.
+      const unsigned threads = plan->program->ordered_atomics ? 1 : options.threads;
+      Dispatch dispatch(*plan, options, threads);
       if (options.progress) plan->heartbeat = [&dispatch] { dispatch.tell_progress(0); };
       status = dispatch.run();
       Status found = finish(kernel, dispatch);

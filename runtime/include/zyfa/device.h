@@ -91,7 +91,9 @@ enum class SimCounts { kByUnit, kByInstruction };
 
 struct SimOptions {
   SimChecks checks = SimChecks::kPlain;
-  unsigned threads = 1;  // simulator threads over workgroups; results do not depend on it
+  // Simulator threads over workgroups. Results do not depend on it: a kernel with atomics in memory whose results tell
+  // the order of workgroups (floats, returned values, exchanges) runs on one.
+  unsigned threads = 1;
   // Per wave; 0 = no limit. Reaching it is kDeviceError, never a hang. The default is hundreds of times what attention
   // over a million keys takes, and some minutes of simulation for one wave.
   std::uint64_t max_instructions = std::uint64_t{1} << 32;

@@ -19,6 +19,8 @@ inline constexpr SimFindingKind kSimFindingKinds[] = {
     {"wait-states", true, false, "fewer instructions between two than the hazard table asks for"},
     {"wait-states-unconfirmed", true, true,
      "an MFMA reads C sooner after one of another pass count than AMD's guide states to work"},
+    {"operand-overlap", true, true,
+     "the result of an MFMA lies over A, B or a part of C; a warning for results of 4 registers or less"},
     {"uninitialised-register", true, false, "arithmetic, an address, a branch or a store uses what was never written"},
     {"lds-race", true, false, "two waves touch an LDS byte, one of them writing, with no barrier between"},
     {"lds-in-flight", true, false, "LDS bytes touched while a direct-to-LDS load or a read of them is in flight"},

@@ -263,9 +263,13 @@ void Engine::wave_ended(Wave& w) {
 void Engine::report_limit(GroupResult& result, const Wave& w) const {
   result.failed = true;
   result.code = ErrorCode::kDeviceError;
+  const MicroOp& next = plan_.program->ops[w.pc];
   result.message = fmt::format(
-      "wave {} of workgroup ({}, {}, {}) reached the limit of {} instructions (SimOptions::max_instructions)", w.id,
-      group_.id[0], group_.id[1], group_.id[2], plan_.max_instructions);
+      "wave {} of workgroup ({}, {}, {}) reached the limit of {} instructions (SimOptions::max_instructions) before "
+      "+0x{:x} "
+      "`{}`",
+      w.id, group_.id[0], group_.id[1], group_.id[2], plan_.max_instructions, next.offset - plan_.program->entry_offset,
+      plan_.program->text[w.pc]);
 }
 
 void Engine::before(Wave& w, const MicroOp& op) {
@@ -276,7 +280,9 @@ void Engine::before(Wave& w, const MicroOp& op) {
 
 void Engine::after(Wave& w, const MicroOp& op) {
   if (strict_) strict_->after(w, op);
-  if (watching_) stopped_ = !watchers_.call(SimMoment::kAfter, w, op, w.executed);
+  if (!watching_) return;
+  const auto result = flight_.withholds(op) ? SimStep::Result::kInFlight : SimStep::Result::kThere;
+  stopped_ = !watchers_.call(SimMoment::kAfter, w, op, w.executed, result);
 }
 
 template <bool Watched>

@@ -55,6 +55,11 @@ class InFlight {
     if (landing_ == SimLanding::kRandom) arrive(wave);
   }
 
+  // The result of `op` is not there yet when it has executed.
+  [[nodiscard]] bool withholds(const MicroOp& op) const {
+    return (op.flags & kLoad) && landing_ != SimLanding::kEarly &&
+           (landing_ != SimLanding::kLate || op.unit != Unit::kLds);
+  }
   [[nodiscard]] const FlightOp& at(std::uint32_t entry) const { return *pool_[entry]; }
   // LDS operations of a wave that it has not waited for, oldest first.
   [[nodiscard]] const std::vector<std::uint32_t>& lds_queue(std::uint32_t wave) const { return queues_[wave].lds; }
@@ -70,9 +75,6 @@ class InFlight {
   };
 
   std::uint32_t take_entry();
-  [[nodiscard]] bool withholds(const MicroOp& op) const {
-    return landing_ != SimLanding::kEarly && (landing_ != SimLanding::kLate || op.unit != Unit::kLds);
-  }
   void make_room(Wave& wave, const MicroOp& op);
   void keep_destination(Wave& wave, FlightOp& f);
   void deliver(Wave& wave, FlightOp& f);

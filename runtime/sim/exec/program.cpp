@@ -121,6 +121,15 @@ const OpRow* find_row(const InstText& inst) {
   return first == last ? nullptr : first->second;
 }
 
+// Floats round, and a result shows what came before; sums, extremes and bits of integers alone do not.
+bool depends_on_order(const MicroOp& op) {
+  if (op.returns || op.dst.kind != OperandKind::kNone) return true;
+  const std::string_view name = op.row->mnemonic;
+  for (const std::string_view part : {"_f16", "_bf16", "_f32", "_f64", "swap", "_inc", "_dec"})
+    if (name.find(part) != std::string_view::npos) return true;
+  return false;
+}
+
 // A load into half of a register leaves the other half alone.
 std::uint32_t written_bits(std::string_view mnemonic) {
   if (mnemonic.find("d16_hi") != std::string_view::npos) return 0xffff0000u;
@@ -213,6 +222,7 @@ void Scan::decode(std::uint32_t index, bool required) {
       op.target = program.op_at[target / 4];
     }
   }
+  program.ordered_atomics |= (op.flags & kAtomic) && op.unit != Unit::kLds && depends_on_order(op);
   program.ops[index] = op;
 }
 

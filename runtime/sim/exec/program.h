@@ -32,6 +32,8 @@ struct Program {
   std::uint32_t entry = 0;           // micro-operation of the kernel's first instruction
   std::uint64_t entry_offset = 0;    // in the text section
   std::uint64_t text_bytes = 0;
+  // Some read-modify-write of memory gives results that depend on the order of workgroups.
+  bool ordered_atomics = false;
   RegisterFile registers;
 };
 

@@ -109,9 +109,13 @@ void Strict::check_row(Wave& wave, const MicroOp& op, const StrictOp& s, const R
     }
   }
   if (const u64 bad = needed & ~r.valid; bad != 0) {
-    report(wave, op, "uninitialised-register", first_lane(bad),
-           fmt::format("{} {}, which was never written in this lane", use.role == Role::kStored ? "stores" : "reads",
-                       name(use, row)));
+    std::string text = fmt::format("{} {}, which was never written in this lane",
+                                   use.role == Role::kStored ? "stores" : "reads", name(use, row));
+    if (r.unwritten_load != nullptr) {
+      text += fmt::format(": `{}` at +0x{:x} read LDS byte {}, which nobody wrote", text_of(*r.unwritten_load),
+                          offset_of(*r.unwritten_load), r.unwritten_byte);
+    }
+    report(wave, op, "uninitialised-register", first_lane(bad), std::move(text));
     r.valid |= bad;  // one report is enough
   }
 }
@@ -172,6 +176,19 @@ void Strict::before(Wave& wave, const MicroOp& op) {
     report(wave, op, "uninitialised-register", 0, "reads M0, which was never written");
     ws.scalars[kM0].valid = true;
   }
+  if (s.overlap != nullptr) {
+    // LLVM keeps results of more than 4 registers apart, so that compiled code has smaller ones.
+    report(wave, op, "operand-overlap", 0, fmt::format("D lies over {}; they must be apart", s.overlap),
+           op.dst.count <= 4);
+  }
+  if (s.ends && group_.dma[wave.id].count != 0) {
+    const MicroOp& load = *group_.dma[wave.id].at(0).op;
+    report(wave, op, "lds-in-flight", 0,
+           fmt::format(
+               "the wave ends while `{}` at +0x{:x} has yet to write LDS, which may belong to another workgroup by "
+               "then; it must wait for vmcnt first",
+               text_of(load), offset_of(load)));
+  }
   if (s.memory_align > 1) check_memory(wave, op, s);
   if (s.state_rules || ws.cmpx_at != 0) check_exec(wave, op, s);
   if (s.cls == IssueClass::kSalu || (s.any_vector && ws.vskip_at != 0)) check_hardware_registers(wave, op, s);
@@ -208,7 +225,7 @@ void Strict::loaded(Wave& wave, const MicroOp& op, u32 entry) {
   if (op.lds) check_dma(wave, op);
 }
 
-void Strict::retired(Wave& wave, u32 entry, const FlightOp&, const LdsDma* dma) {
+void Strict::retired(Wave& wave, u32 entry, const FlightOp& op, const LdsDma* dma) {
   WaveState& ws = waves_[wave.id];
   const Pending& p = *pool_[entry];
   for (unsigned k = 0; k < p.count; ++k) {
@@ -221,6 +238,8 @@ void Strict::retired(Wave& wave, u32 entry, const FlightOp&, const LdsDma* dma) 
     }
     RowState& r = ws.rows[p.first + k];
     r.valid = (r.valid & ~p.mask) | (p.mask & p.lane_valid);
+    r.unwritten_load = (p.mask & ~p.lane_valid) != 0 ? op.op : nullptr;
+    r.unwritten_byte = p.unwritten_byte;
     r.valu_at = r.matrix_at = 0;
     if (r.pending == entry + 1) r.pending = 0;
   }

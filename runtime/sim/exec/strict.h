@@ -35,6 +35,8 @@ struct RowState {
   IssueClass writer = IssueClass::kOther;
   bool half_select = false;
   const OpRow* dot = nullptr;
+  const MicroOp* unwritten_load = nullptr;  // the load from LDS bytes that nobody wrote, of lanes that are not valid
+  std::uint32_t unwritten_byte = 0;
 };
 struct ScalarState {
   bool valid = false;
@@ -50,6 +52,7 @@ struct Pending {
   bool scalar = false;
   std::uint64_t mask = 0;            // lanes that receive data
   std::uint64_t lane_valid = ~0ull;  // lanes whose data was all written before
+  std::uint32_t unwritten_byte = 0;  // of the first lane whose data was not
   LdsAccess access;                  // LDS instructions
 };
 

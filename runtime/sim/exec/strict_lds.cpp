@@ -34,6 +34,61 @@ bool only(const u8* p, u32 bytes, u8 tag) {
   return true;
 }
 
+// The shadow arrays as plain pointers: byte stores may alias a vector's own, which would be loaded anew for every lane.
+struct QuietPass {
+  u8* __restrict writer;
+  u8* __restrict reader;
+  u8* __restrict atomic;
+  u8* __restrict valid;
+  u32 size, low, high;
+
+  template <typename Word>
+  static Word load(const u8* p) {
+    Word w;
+    std::memcpy(&w, p, sizeof(w));
+    return w;
+  }
+
+  // Lanes whose bytes are not, word by word, all untouched or all of one kind that does not conflict; the others enter.
+  template <LdsUse Use, typename Word, u32 Words>
+  u64 enter(u64 lanes, const u32* address, u32 offset, Word mine) {
+    constexpr auto kAll = static_cast<Word>(~Word{0}), kWritten = static_cast<Word>(kOnes);
+    constexpr u32 kBytes = sizeof(Word) * Words;
+    u8* const marked = Use == LdsUse::kRead ? reader : Use == LdsUse::kWrite ? writer : atomic;
+    u32 least = low, most = high;
+    u64 loud = 0;
+    for (u64 rest = lanes; rest != 0; rest &= rest - 1) {
+      const u32 at = address[__builtin_ctzll(rest)] + offset;
+      bool bad = at % kBytes != 0 || at >= size || kBytes > size - at;
+      for (u32 i = 0; i < Words && !bad; ++i) {
+        const u32 byte = at + i * static_cast<u32>(sizeof(Word));
+        const Word w = load<Word>(writer + byte), r = load<Word>(reader + byte);
+        const bool foreign = (r != 0) & (r != mine);
+        bad = ((w != 0) & (w != mine)) | (Use == LdsUse::kRead ? foreign & (r != kAll) : foreign);
+        if constexpr (Use != LdsUse::kWrite) bad |= load<Word>(valid + byte) != kWritten;
+        if constexpr (Use == LdsUse::kAtomic) {
+          const Word a = load<Word>(atomic + byte);
+          bad |= (a != 0) & (a != mine) & (a != kAll);
+        }
+      }
+      if (bad) {
+        loud |= rest & (0 - rest);
+        continue;
+      }
+      for (u32 i = 0; i < Words; ++i) {
+        const u32 byte = at + i * static_cast<u32>(sizeof(Word));
+        if (load<Word>(marked + byte) == 0) std::memcpy(marked + byte, &mine, sizeof(mine));
+        if constexpr (Use == LdsUse::kWrite) std::memcpy(valid + byte, &kWritten, sizeof(kWritten));
+      }
+      least = at < least ? at : least;
+      most = at + kBytes > most ? at + kBytes : most;
+    }
+    low = least;
+    high = most;
+    return loud;
+  }
+};
+
 }  // namespace
 
 void LdsShadow::reset(u32 bytes) {
@@ -55,47 +110,53 @@ LdsVerdict LdsShadow::check(u32 wave, u32 address, u32 bytes, bool is_write, boo
   return {};
 }
 
-template <unsigned Words>
-u64 LdsShadow::read_words(u32 wave, u64 lanes, const u32* address, u32 offset) {
-  constexpr u32 kBytes = 8 * Words;
-  const u64 mine = (wave + 1) * kOnes;
-  const auto size = static_cast<u32>(valid_.size());
-  const u8 *writer = writer_.data(), *valid = valid_.data();
-  u8* reader = reader_.data();
-  u32 low = low_, high = high_;
-  u64 loud = 0;
-  for (u64 rest = lanes; rest != 0; rest &= rest - 1) {
-    const auto l = static_cast<unsigned>(__builtin_ctzll(rest));
-    const u32 at = address[l] + offset;
-    if (at % kBytes != 0 || at >= size || kBytes > size - at) {
-      loud |= rest & (0 - rest);
-      continue;
-    }
-    // One branch for all of an access: nearly always nothing is wrong.
-    u64 bad = 0, r[Words];
-    for (unsigned i = 0; i < Words; ++i) {
-      const u64 w = load8(writer + at + 8 * i), v = load8(valid + at + 8 * i);
-      r[i] = load8(reader + at + 8 * i);
-      bad |= static_cast<u64>((w != 0) & (w != mine)) | (v ^ kOnes) |
-             static_cast<u64>((r[i] != 0) & (r[i] != mine) & (r[i] != ~0ull));
-    }
-    if (bad != 0) {
-      loud |= rest & (0 - rest);
-      continue;
-    }
-    for (unsigned i = 0; i < Words; ++i)
-      if (r[i] == 0) store8(reader + at + 8 * i, mine);
-    low = at < low ? at : low;
-    high = at + kBytes > high ? at + kBytes : high;
+u64 LdsShadow::enter_quietly(u32 wave, LdsUse use, u64 lanes, const u32* address, u32 offset, u32 bytes) {
+  switch (use) {
+    case LdsUse::kRead:
+      return any_atomic_ ? lanes : enter_as<LdsUse::kRead>(wave, lanes, address, offset, bytes);
+    case LdsUse::kWrite:
+      return any_atomic_ ? lanes : enter_as<LdsUse::kWrite>(wave, lanes, address, offset, bytes);
+    case LdsUse::kAtomic:
+      any_atomic_ = true;
+      return enter_as<LdsUse::kAtomic>(wave, lanes, address, offset, bytes);
   }
-  low_ = low;
-  high_ = high;
+  return lanes;
+}
+
+template <LdsUse Use>
+u64 LdsShadow::enter_as(u32 wave, u64 lanes, const u32* address, u32 offset, u32 bytes) {
+  QuietPass pass{writer_.data(), reader_.data(), atomic_.data(), valid_.data(), static_cast<u32>(valid_.size()),
+                 low_,           high_};
+  const u64 mine = (wave + 1) * kOnes;
+  u64 loud = lanes;
+  switch (bytes) {
+    case 1:
+      loud = pass.enter<Use, u8, 1>(lanes, address, offset, static_cast<u8>(mine));
+      break;
+    case 2:
+      loud = pass.enter<Use, std::uint16_t, 1>(lanes, address, offset, static_cast<std::uint16_t>(mine));
+      break;
+    case 4:
+      loud = pass.enter<Use, u32, 1>(lanes, address, offset, static_cast<u32>(mine));
+      break;
+    case 8:
+      loud = pass.enter<Use, u64, 1>(lanes, address, offset, mine);
+      break;
+    case 16:
+      loud = pass.enter<Use, u64, 2>(lanes, address, offset, mine);
+      break;
+    default:
+      break;
+  }
+  low_ = pass.low;
+  high_ = pass.high;
   return loud;
 }
 
-u64 LdsShadow::read_quietly(u32 wave, u64 lanes, const u32* address, u32 offset, u32 bytes) {
-  if (any_atomic_ || (bytes != 8 && bytes != 16)) return lanes;
-  return bytes == 16 ? read_words<2>(wave, lanes, address, offset) : read_words<1>(wave, lanes, address, offset);
+u32 LdsShadow::first_unwritten(u32 address, u32 bytes) const {
+  u32 at = address;
+  while (at < address + bytes && valid_[at] != 0) ++at;
+  return at;
 }
 
 LdsVerdict LdsShadow::read(u32 wave, u32 address, u32 bytes) {

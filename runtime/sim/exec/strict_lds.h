@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/sim/exec/group.h"
+#include "runtime/sim/exec/strict_races.h"
 
 namespace zyfa::sim {
 
@@ -30,11 +31,11 @@ struct LdsVerdict {
 class LdsShadow {
  public:
   void reset(std::uint32_t bytes);
-  // The common case of read(), for all lanes of an instruction: 8 or 16 bytes, aligned and inside of LDS, written
-  // before, by nobody else since the barrier. Returns the lanes of which that is not so and nothing was entered: ask
-  // read() and written().
-  std::uint64_t read_quietly(std::uint32_t wave, std::uint64_t lanes, const std::uint32_t* address,
-                             std::uint32_t offset, std::uint32_t bytes);
+  // The common case, for all lanes of an instruction: aligned and inside of LDS, of bytes that no other wave touched
+  // since the barrier in a way that conflicts; reads and atomics of bytes written before. Returns the lanes of which
+  // that is not so and nothing was entered: ask the functions below.
+  std::uint64_t enter_quietly(std::uint32_t wave, LdsUse use, std::uint64_t lanes, const std::uint32_t* address,
+                              std::uint32_t offset, std::uint32_t bytes);
   // Accesses of [address, address + bytes), which lie inside of LDS.
   LdsVerdict read(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
   LdsVerdict write(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
@@ -44,14 +45,16 @@ class LdsShadow {
   void end_dma(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes);
   // All bytes written at least once; `mark_written` after a write has landed.
   [[nodiscard]] bool written(std::uint32_t address, std::uint32_t bytes) const;
+  [[nodiscard]] std::uint32_t first_unwritten(std::uint32_t address, std::uint32_t bytes) const;
   void mark_written(std::uint32_t address, std::uint32_t bytes);
   // All waves have arrived: forgets this interval. Accesses still in flight are entered again by the caller.
   void barrier();
 
  private:
   static constexpr std::uint8_t kDma = 0x80, kCarried = 0x40, kWave = 0x3f;
-  template <unsigned Words>
-  std::uint64_t read_words(std::uint32_t wave, std::uint64_t lanes, const std::uint32_t* address, std::uint32_t offset);
+  template <LdsUse Use>
+  std::uint64_t enter_as(std::uint32_t wave, std::uint64_t lanes, const std::uint32_t* address, std::uint32_t offset,
+                         std::uint32_t bytes);
   LdsVerdict check(std::uint32_t wave, std::uint32_t address, std::uint32_t bytes, bool is_write, bool is_atomic) const;
   void touch(std::uint32_t address, std::uint32_t bytes) {
     low_ = address < low_ ? address : low_;

@@ -103,10 +103,8 @@ void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s, Pending
   bool conflict = false;
   for (unsigned chunk = 0; chunk < s.lds_chunks; ++chunk) {
     u64 lanes = p.access.mask;
-    if (!s.lds_atomic && !s.lds_write) {
-      lanes = shadow_.read_quietly(wave.id, lanes, p.access.address.data(), static_cast<u32>(s.lds_offset[chunk]),
-                                   s.lds_bytes);
-    }
+    lanes = shadow_.enter_quietly(wave.id, p.access.use, lanes, p.access.address.data(),
+                                  static_cast<u32>(s.lds_offset[chunk]), s.lds_bytes);
     for (; lanes != 0; lanes &= lanes - 1) {
       const unsigned l = first_lane(lanes);
       const u32 address = p.access.at(l, chunk);
@@ -124,7 +122,12 @@ void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s, Pending
       if (s.lds_write) {
         shadow_.mark_written(address, s.lds_bytes);
       } else if (!shadow_.written(address, s.lds_bytes)) {
+        if (p.lane_valid == ~0ull) p.unwritten_byte = shadow_.first_unwritten(address, s.lds_bytes);
         p.lane_valid &= ~(1ull << l);
+        if (s.lds_atomic) {
+          report(wave, op, "uninitialised-register", l,
+                 fmt::format("updates LDS byte {}, which nobody wrote", p.unwritten_byte));
+        }
       }
       conflict |= verdict.conflict == LdsConflict::kRace;
       if (verdict.conflict == LdsConflict::kInFlight) report_in_flight(wave, op, l, verdict);

@@ -41,6 +41,7 @@ void LdsAccessLog::reset() {
 }
 
 void LdsAccessLog::add(const LdsAccess& access) {
+  if (accesses_.empty()) accesses_.reserve(kMost);  // entries are large: they are never moved
   if (count_ == accesses_.size() && count_ < kMost) accesses_.emplace_back();
   accesses_[count_++ % kMost] = access;
 }

@@ -38,7 +38,7 @@ struct RacePair {
 class LdsAccessLog {
  public:
   // Of an interval the last kMost accesses are kept: code without barriers may make any number.
-  static constexpr std::size_t kMost = 8192;
+  static constexpr std::size_t kMost = 1024;
 
   void reset();  // a new workgroup: the pairs reported so far are forgotten too
   void barrier() { count_ = 0; }

@@ -112,6 +112,17 @@ void lds_access(StrictOp& s, const MicroOp& op) {
   s.lds_offset = {op.imm, 0};
 }
 
+// D may be C exactly; it must not lie over A or B, nor over a part of C (gfx950-isa.md 1.2).
+const char* overlapping_operand(const MicroOp& op) {
+  const auto meets = [&](const Operand& o) {
+    return o.kind == OperandKind::kVgpr && o.index < op.dst.index + op.dst.count && op.dst.index < o.index + o.count;
+  };
+  if (meets(op.src[0])) return "A";
+  if (meets(op.src[1])) return "B";
+  if ((op.flags & kSparse) || !meets(op.src[2])) return nullptr;
+  return op.src[2].index == op.dst.index && op.src[2].count == op.dst.count ? nullptr : "a part of C";
+}
+
 // FLAT instructions reach LDS with the lanes whose address lies in its aperture.
 void flat_lds_access(StrictOp& s, const MicroOp& op) {
   s.lds_chunks = 1;
@@ -238,6 +249,8 @@ StrictOp describe(const MicroOp& op) {
     s.passes = static_cast<u8>(op.arg >> 24);
     s.matrix = op.flags & kDgemm ? MatrixKind::kDgemm : op.flags & kSgemm ? MatrixKind::kSgemm : MatrixKind::kXdl;
   }
+  if (op.unit == Unit::kMfma) s.overlap = overlapping_operand(op);
+  s.ends = std::string_view(op.row->mnemonic) == "s_endpgm";
   if (op.unit == Unit::kLds) lds_access(s, op);
   if ((op.flags & kFlat) && (op.flags & (kLoad | kStore))) flat_lds_access(s, op);
   s.memory_align = memory_align(op);

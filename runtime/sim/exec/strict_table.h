@@ -70,6 +70,8 @@ struct StrictOp {
   bool is_f64_fma = false;
   std::uint8_t passes = 0;  // of an MFMA
   MatrixKind matrix = MatrixKind::kXdl;
+  const char* overlap = nullptr;  // of an MFMA: operands that D must be apart from and is not
+  bool ends = false;              // s_endpgm
   std::uint8_t memory_align = 0;  // bytes that the address of a global, flat, buffer or scalar access must divide by
   std::uint8_t wide_store = 0;    // dwords of a store whose data must not be overwritten at once, else 0
   // LDS accesses: chunks of `lds_bytes` at address + chunk offset.

@@ -66,7 +66,8 @@ bool Watchers::start(const Group& group) {
   return !active_.empty();
 }
 
-bool Watchers::call(SimMoment moment, const Wave& wave, const MicroOp& op, std::uint64_t number) const {
+bool Watchers::call(SimMoment moment, const Wave& wave, const MicroOp& op, std::uint64_t number,
+                    SimStep::Result result) const {
   const std::uint64_t offset = op.offset - program_.entry_offset;
   bool go_on = true;
   for (const SimWatch* watch : active_) {
@@ -80,7 +81,7 @@ bool Watchers::call(SimMoment moment, const Wave& wave, const MicroOp& op, std::
     step.offset = offset;
     step.instruction = program_.text[static_cast<std::size_t>(&op - program_.ops.data())];
     step.writes = writes;
-    if ((op.flags & kLoad) && moment == SimMoment::kAfter) step.result = SimStep::Result::kInFlight;
+    step.result = result;
     go_on &= watch->call(step, View(*group_, wave, program_.registers)) == SimAction::kContinue;
   }
   return go_on;

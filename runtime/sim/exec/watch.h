@@ -17,7 +17,8 @@ class Watchers {
   // A new workgroup; true when some watch is for it.
   bool start(const Group& group);
   // The instruction that `wave` executes next, or has just executed as number `number`. False: the launch stops.
-  bool call(SimMoment moment, const Wave& wave, const MicroOp& op, std::uint64_t number) const;
+  bool call(SimMoment moment, const Wave& wave, const MicroOp& op, std::uint64_t number,
+            SimStep::Result result = SimStep::Result::kThere) const;
 
  private:
   const Program& program_;

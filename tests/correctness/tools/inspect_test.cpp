@@ -93,6 +93,9 @@ TEST_F(Inspect, BadOptionsNameTheValueAndWhatIsAllowed) {
       {{"--trace-file", "t"}, "--trace-file t needs --trace"},
       {{"--trace", "0", "--json"}, "--trace with --json needs --trace-file"},
       {{"--trace", "0", "--trace-file", "/nowhere/t"}, "cannot write '/nowhere/t'"},
+      {{"--break", "0x10", "--workgroup", "0,0,0", "--hits", "5"}, "was reached 1 of 5 times"},
+      {{"--compare-rules", "--break", "0x10"}, "--compare-rules runs the job many times"},
+      {{"--max-instructions", "-5"}, "--max-instructions"},
       {{"--trace", "7"}, "the launch has no such wave to trace"},
       {{"--landing", "soon"}, "landing 'soon'; late, latest, early or random:SEED"},
       {{"--landing", ""}, "landing ''"},
@@ -149,6 +152,27 @@ TEST_F(Inspect, StatisticsNameTheInstructionsWithBankConflicts) {
   EXPECT_EQ(conflicts[0]["executed"], 2);
   EXPECT_EQ(conflicts[0]["phases"], 4);
   EXPECT_EQ(conflicts[0]["conflict_cycles"], 2 * 2 * 31);
+}
+
+// What a breakpoint saw is kept when the run fails behind it.
+TEST_F(Inspect, BreaksAreReportedOfARunThatFails) {
+  const Result result =
+      simulate(R"({"i32":1000},{"null":true})", {"--break", "0x10", "--dump", "v0", "--hits", "9", "--json"});
+  EXPECT_EQ(result.exit_code, 3);
+  const auto json = result.json();
+  EXPECT_EQ(json["error"]["code"], "memory-fault");
+  ASSERT_GE(json["breaks"].size(), 1U);
+  EXPECT_EQ(json["breaks"][0]["offset"], 16);
+}
+
+TEST_F(Inspect, WhatCannotBeWrittenIsAnError) {
+  const Result trace = run({"--trace", "0", "--trace-file", "/dev/full"});
+  EXPECT_EQ(trace.exit_code, 1);
+  EXPECT_THAT(trace.err, HasSubstr("cannot write the trace"));
+  const Result out = session_.command("/bin/sh", {"-c", std::string(ZYFA_BUILD_DIR "/bin/zyfa-jit simulate ") +
+                                                            (session_ / "job.json").string() + " --json >/dev/full"});
+  EXPECT_EQ(out.exit_code, 1);
+  EXPECT_THAT(out.err, HasSubstr("cannot write to stdout"));
 }
 
 // Without its wait the kernel adds to what v2 held before: only early landing hides that.

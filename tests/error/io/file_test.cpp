@@ -1,6 +1,8 @@
 // Reading and writing whole files: what the operating system refuses is named.
 #include "runtime/io/file.h"
 
+#include <sys/stat.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,6 +22,12 @@ TEST(FileErrors, MissingFileAndFolder) {
   bytes = read_file(folder.path());
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().code, ErrorCode::kIoError);
+  EXPECT_THAT(bytes.error().message, testing::HasSubstr("not a regular file"));
+  // A FIFO that nobody writes to is refused as well, and does not hang.
+  const std::string fifo = folder / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  bytes = read_file(fifo);
+  ASSERT_FALSE(bytes);
   EXPECT_THAT(bytes.error().message, testing::HasSubstr("not a regular file"));
   const Status status = write_file(folder / "no/such/place", {});
   ASSERT_FALSE(status);

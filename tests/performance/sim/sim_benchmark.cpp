@@ -86,6 +86,17 @@ void lds_read(benchmark::State& state) {
   run_loop(state, body + "s_waitcnt lgkmcnt(0)\n", "bytes", 4.0 * 1024);
 }
 
+void lds_write(benchmark::State& state) {
+  std::string body;
+  for (int i = 0; i < 4; ++i) body += "ds_write_b128 v1, v[16:19]\n";
+  run_loop(state, body + "s_waitcnt lgkmcnt(0)\n", "bytes", 4.0 * 1024);
+}
+void lds_atomic(benchmark::State& state) {
+  std::string body;
+  for (int i = 0; i < 4; ++i) body += "ds_add_u32 v1, v16\n";
+  run_loop(state, body + "s_waitcnt lgkmcnt(0)\n", "bytes", 4.0 * 256);
+}
+
 void lds_transposed_read(benchmark::State& state) {
   std::string body;
   for (int i = 0; i < 4; ++i) body += fmt::format("ds_read_b64_tr_b8 v[{}:{}], v1\n", 16 + 2 * i, 17 + 2 * i);
@@ -111,6 +122,8 @@ BENCHMARK(mfma_fp8_model)->ArgNames({"strict", "model"})->ArgsProduct({{0}, {0, 
 BENCHMARK(valu)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(exponential)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(lds_read)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(lds_write)->ArgName("strict")->Arg(0)->Arg(1);
+BENCHMARK(lds_atomic)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(lds_transposed_read)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(buffer_load)->ArgName("strict")->Arg(0)->Arg(1);
 BENCHMARK(buffer_load_lds)->ArgName("strict")->Arg(0);

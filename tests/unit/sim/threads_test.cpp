@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <bit>
 
 #include <atomic>
 #include <cstdlib>
@@ -36,6 +37,26 @@ TEST(Threads, ResultsAndCountsDoNotDependOnThreads) {
     for (std::uint32_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i * i);
     if (instructions == 0) instructions = device->last_statistics().instructions;
     EXPECT_EQ(device->last_statistics().instructions, instructions);
+  }
+}
+
+// Tickets that workgroups draw, and a float sum whose rounding depends on the order.
+TEST(Threads, OrderOfAtomicsDoesNotDependOnThreads) {
+  constexpr std::uint32_t kGroups = 400;
+  const Bytes object = assemble_kernel(
+      "s_load_dwordx4 s[4:7], s[0:1], 0\nv_mov_b32 v1, 0\nv_mov_b32 v2, 1\nv_cvt_f32_u32 v3, s2\nv_add_f32 v3, 0.5, "
+      "v3\nv_rcp_f32 v3, v3\ns_mov_b64 exec, 1\ns_waitcnt lgkmcnt(0)\nglobal_atomic_add v4, v1, v2, s[4:5] sc0\n"
+      "global_atomic_add_f32 v1, v3, s[4:5] offset:4\ns_lshl_b32 s8, s2, 2\nv_mov_b32 v5, s8\ns_waitcnt vmcnt(0)\n"
+      "global_store_dword v5, v4, s[6:7]");
+  for (const unsigned threads : {1u, 2u, 5u}) {
+    const auto device = make_device(SimChecks::kPlain, threads);
+    const Buffer<std::uint32_t> sums(*device, {0, 0}), tickets(*device, std::vector<std::uint32_t>(kGroups, 0));
+    check(run(*device, object, "k", {.grid = {kGroups, 1, 1}}, Args().add(sums).add(tickets)));
+    float expected = 0;
+    for (std::uint32_t i = 0; i < kGroups; ++i) expected += 1.0f / (static_cast<float>(i) + 0.5f);
+    EXPECT_EQ(sums.read()[1], std::bit_cast<std::uint32_t>(expected)) << threads;
+    const auto drawn = tickets.read();
+    for (std::uint32_t i = 0; i < kGroups; ++i) ASSERT_EQ(drawn[i], i) << threads;
   }
 }
 
