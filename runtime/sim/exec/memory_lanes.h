@@ -65,4 +65,13 @@ inline constexpr auto kExchange = [](auto, auto b, auto) { return b; };
 // Memory: the new value comes first, then the one to compare with.
 inline constexpr auto kCompareSwap = [](auto a, auto b, auto c) { return a == c ? b : a; };
 
+// Rows of the integer atomics of memory, scalar and vector alike: `ROW(name, type, operation, bytes)` makes those of
+// one.
+#define ZYFA_SIM_INTEGER_ATOMICS(ROW, suffix, U, S, bytes)                                                        \
+  ROW("swap" suffix, U, kExchange, bytes), ROW("cmpswap" suffix, U, kCompareSwap, bytes),                         \
+      ROW("add" suffix, U, kAdd, bytes), ROW("sub" suffix, U, kSub, bytes), ROW("smin" suffix, S, kMin, bytes),   \
+      ROW("umin" suffix, U, kMin, bytes), ROW("smax" suffix, S, kMax, bytes), ROW("umax" suffix, U, kMax, bytes), \
+      ROW("and" suffix, U, kAnd, bytes), ROW("or" suffix, U, kOr, bytes), ROW("xor" suffix, U, kXor, bytes),      \
+      ROW("inc" suffix, U, kInc, bytes), ROW("dec" suffix, U, kDec, bytes)
+
 }  // namespace zyfa::sim

@@ -65,13 +65,6 @@ void nothing(Wave&, const MicroOp&) {}
   {"s_atomic_" name, "=uSo", (&atomic<T, F>), Unit::kSmem, kAtomic | kStore, bytes}, {               \
     "s_buffer_atomic_" name, "=uro", (&atomic<T, F>), Unit::kSmem, kAtomic | kStore | kBuffer, bytes \
   }
-#define INTEGER_ATOMICS(suffix, U, S, bytes)                                                                          \
-  ATOMIC("swap" suffix, U, kExchange, bytes), ATOMIC("cmpswap" suffix, U, kCompareSwap, bytes),                       \
-      ATOMIC("add" suffix, U, kAdd, bytes), ATOMIC("sub" suffix, U, kSub, bytes),                                     \
-      ATOMIC("smin" suffix, S, kMin, bytes), ATOMIC("umin" suffix, U, kMin, bytes),                                   \
-      ATOMIC("smax" suffix, S, kMax, bytes), ATOMIC("umax" suffix, U, kMax, bytes),                                   \
-      ATOMIC("and" suffix, U, kAnd, bytes), ATOMIC("or" suffix, U, kOr, bytes), ATOMIC("xor" suffix, U, kXor, bytes), \
-      ATOMIC("inc" suffix, U, kInc, bytes), ATOMIC("dec" suffix, U, kDec, bytes)
 
 constexpr OpRow kRows[] = {
     {"s_store_dword", "=uSo", &store, Unit::kSmem, kStore, 4},
@@ -83,8 +76,8 @@ constexpr OpRow kRows[] = {
     {"s_buffer_store_dword", "=uro", &buffer_store, Unit::kSmem, kStore | kBuffer, 4},
     {"s_buffer_store_dwordx2", "=uro", &buffer_store, Unit::kSmem, kStore | kBuffer, 8},
     {"s_buffer_store_dwordx4", "=uro", &buffer_store, Unit::kSmem, kStore | kBuffer, 16},
-    INTEGER_ATOMICS("", u32, i32, 4),
-    INTEGER_ATOMICS("_x2", u64, i64, 8),
+    ZYFA_SIM_INTEGER_ATOMICS(ATOMIC, "", u32, i32, 4),
+    ZYFA_SIM_INTEGER_ATOMICS(ATOMIC, "_x2", u64, i64, 8),
     {"s_dcache_discard", "=So", &nothing, Unit::kSmem, 0, 0},
     {"s_dcache_discard_x2", "=So", &nothing, Unit::kSmem, 0, 0},
     {"s_dcache_inv_vol", "=", &nothing, Unit::kOther, 0, 0},

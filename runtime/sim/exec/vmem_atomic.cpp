@@ -55,19 +55,16 @@ void atomic(Wave& w, const MicroOp& op) {
       {"flat_atomic_" name, "=at", (&atomic<T, F>), Unit::kVmem, kAtomic | kStore | kFlat, bytes}, {     \
     "flat_atomic_" name, "t=at", (&atomic<T, F>), Unit::kVmem, kAtomic | kStore | kFlat, bytes           \
   }
-#define INTEGER_ATOMICS(suffix, U, S, bytes)                                                                          \
-  ATOMIC("swap" suffix, U, kExchange, bytes), ATOMIC("cmpswap" suffix, U, kCompareSwap, bytes),                       \
-      ATOMIC("add" suffix, U, kAdd, bytes), ATOMIC("sub" suffix, U, kSub, bytes),                                     \
-      ATOMIC("smin" suffix, S, kMin, bytes), ATOMIC("umin" suffix, U, kMin, bytes),                                   \
-      ATOMIC("smax" suffix, S, kMax, bytes), ATOMIC("umax" suffix, U, kMax, bytes),                                   \
-      ATOMIC("and" suffix, U, kAnd, bytes), ATOMIC("or" suffix, U, kOr, bytes), ATOMIC("xor" suffix, U, kXor, bytes), \
-      ATOMIC("inc" suffix, U, kInc, bytes), ATOMIC("dec" suffix, U, kDec, bytes)
 
 constexpr OpRow kRows[] = {
-    INTEGER_ATOMICS("", u32, i32, 4),          INTEGER_ATOMICS("_x2", u64, i64, 8),
-    ATOMIC("add_f32", u32, kAddF32, 4),        ATOMIC("pk_add_f16", u32, kPkAddF16, 4),
-    ATOMIC("pk_add_bf16", u32, kPkAddBf16, 4), ATOMIC("add_f64", u64, kAddF64, 8),
-    ATOMIC("min_f64", u64, kMinF64, 8),        ATOMIC("max_f64", u64, kMaxF64, 8),
+    ZYFA_SIM_INTEGER_ATOMICS(ATOMIC, "", u32, i32, 4),
+    ZYFA_SIM_INTEGER_ATOMICS(ATOMIC, "_x2", u64, i64, 8),
+    ATOMIC("add_f32", u32, kAddF32, 4),
+    ATOMIC("pk_add_f16", u32, kPkAddF16, 4),
+    ATOMIC("pk_add_bf16", u32, kPkAddBf16, 4),
+    ATOMIC("add_f64", u64, kAddF64, 8),
+    ATOMIC("min_f64", u64, kMinF64, 8),
+    ATOMIC("max_f64", u64, kMaxF64, 8),
 };
 
 }  // namespace
