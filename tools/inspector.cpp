@@ -171,6 +171,12 @@ Status Inspector::attach(const InspectOptions& options, OutputForm form, SimOpti
   if (!options.break_offset && options.dump) {
     return make_error(ErrorCode::kInvalidArgument, "--dump " + *options.dump + " needs --break OFFSET");
   }
+  if (!options.break_offset && (options.break_wave || options.hits != InspectOptions{}.hits)) {
+    return make_error(ErrorCode::kInvalidArgument, "--break-wave and --hits need --break OFFSET");
+  }
+  if (!options.break_offset && !options.trace_wave && options.workgroup != InspectOptions{}.workgroup) {
+    return make_error(ErrorCode::kInvalidArgument, "--workgroup needs --trace WAVE or --break OFFSET");
+  }
   if (!options.trace_wave && options.trace_file) {
     return make_error(ErrorCode::kInvalidArgument, "--trace-file " + *options.trace_file + " needs --trace WAVE");
   }
