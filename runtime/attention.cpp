@@ -29,6 +29,8 @@ class AttentionImpl final : public Attention {
     return device_->launch(*state_->loaded, launch.shape, std::as_bytes(std::span(&launch.args, 1)), stream);
   }
 
+  Expected<std::size_t> workspace_bytes(const LaunchArgs& /*args*/) const override { return 0; }
+
   AttentionInfo info() const override {
     const Kernel& kernel = state_->kernel;
     const schedules::KernelInfo& info = kernel.metadata.info;

@@ -99,6 +99,7 @@ Support supports(const AttentionProblem& problem) {
   if (!mask_of(problem.mask)) {
     support.reasons.push_back("mask " + word(problem.mask) + " is not supported; supported: full, causal");
   }
+  if (problem.compute != Compute::kInput) support.reasons.push_back("compute=fp8 is not supported yet");
   if (support.reasons.empty() && schedules::select_row(schedules::kernel_table(), spec_of(problem)) == nullptr) {
     support.reasons.push_back("each value is supported, but not this combination of them");
   }

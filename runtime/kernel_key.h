@@ -1,7 +1,7 @@
 // The cache key of a kernel: which canonical fields fix its machine code (cache/key.h has their byte grammar).
 //
-// Fields, in this order: target, code_object_version, family, element, output_element, head_dim_qk, head_dim_v, mask,
-// lse, schedule, argument_layout, generator. Nothing of the environment enters, so equal problems give equal keys
+// Fields, in this order: target, code_object_version, then those of KernelSpec (the placement as "schedule"),
+// argument_layout, generator. Nothing of the environment enters, so equal problems give equal keys
 // everywhere.
 #pragma once
 

@@ -38,6 +38,17 @@ std::vector<jit::KernelArgument> kernel_arguments() {
   arguments.push_back({"key_length", offsetof(Args, key_length), 4, false});
   arguments.push_back({"head_ratio_magic", offsetof(Args, head_ratio_magic), 4, false});
   arguments.push_back({"score_scale_log2", offsetof(Args, score_scale_log2), 4, false});
+  const auto descale = [&](const std::string& name, std::uint32_t at) {
+    arguments.push_back({name, at, 8, true});
+    arguments.push_back({name + "_batch_stride", at + 8, 8, false});
+    arguments.push_back({name + "_head_stride", at + 16, 8, false});
+  };
+  descale("q_descale", offsetof(Args, q_descale));
+  descale("k_descale", offsetof(Args, k_descale));
+  descale("v_descale", offsetof(Args, v_descale));
+  tensor("q_near", offsetof(Args, q_near));
+  tensor("k_near", offsetof(Args, k_near));
+  tensor("v_near", offsetof(Args, v_near));
   return arguments;
 }
 

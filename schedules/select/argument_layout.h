@@ -32,6 +32,15 @@ inline constexpr std::array kAttentionForwardFields{
       ArgumentField{#tensor ".batch_stride",                                                                \
                     offsetof(AttentionForwardArgs, tensor) + offsetof(TensorArgs, batch_stride),            \
                     sizeof(TensorArgs::batch_stride)}
+#define ZYFA_DESCALE(descale)                                                                                  \
+  ArgumentField{#descale ".address", offsetof(AttentionForwardArgs, descale) + offsetof(DescaleArgs, address), \
+                sizeof(DescaleArgs::address)},                                                                 \
+      ArgumentField{#descale ".batch_stride",                                                                  \
+                    offsetof(AttentionForwardArgs, descale) + offsetof(DescaleArgs, batch_stride),             \
+                    sizeof(DescaleArgs::batch_stride)},                                                        \
+      ArgumentField{#descale ".head_stride",                                                                   \
+                    offsetof(AttentionForwardArgs, descale) + offsetof(DescaleArgs, head_stride),              \
+                    sizeof(DescaleArgs::head_stride)}
     ZYFA_TENSOR(q),
     ZYFA_TENSOR(k),
     ZYFA_TENSOR(v),
@@ -43,6 +52,13 @@ inline constexpr std::array kAttentionForwardFields{
     ZYFA_FIELD(key_length),
     ZYFA_FIELD(head_ratio_magic),
     ZYFA_FIELD(score_scale_log2),
+    ZYFA_DESCALE(q_descale),
+    ZYFA_DESCALE(k_descale),
+    ZYFA_DESCALE(v_descale),
+    ZYFA_TENSOR(q_near),
+    ZYFA_TENSOR(k_near),
+    ZYFA_TENSOR(v_near),
+#undef ZYFA_DESCALE
 #undef ZYFA_TENSOR
 #undef ZYFA_FIELD
 };

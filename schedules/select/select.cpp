@@ -85,6 +85,10 @@ std::string_view name_of(Family family) {
   switch (family) {
     case Family::kAttentionForward:
       return "attention_forward";
+    case Family::kQuantiseStatistics:
+      return "quantise_statistics";
+    case Family::kQuantise:
+      return "quantise";
   }
   return "unknown";
 }
@@ -93,6 +97,10 @@ std::string_view name_of(ElementType element) {
   switch (element) {
     case ElementType::kBf16:
       return "bf16";
+    case ElementType::kFp8E4M3:
+      return "fp8e4m3";
+    case ElementType::kInt8:
+      return "int8";
   }
   return "unknown";
 }
@@ -113,6 +121,98 @@ std::string_view name_of(LseOutput lse) {
       return "none";
     case LseOutput::kWritten:
       return "lse";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(ProbabilityRule rule) {
+  switch (rule) {
+    case ProbabilityRule::kLean:
+      return "lean";
+    case ProbabilityRule::kExact:
+      return "exact";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(BlockExponents exponents) {
+  switch (exponents) {
+    case BlockExponents::kUsed:
+      return "blocks";
+    case BlockExponents::kNone:
+      return "unscaled";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(ScoreForm form) {
+  switch (form) {
+    case ScoreForm::kMultiplyAdd:
+      return "fma";
+    case ScoreForm::kFolded:
+      return "folded";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(NearKeys keys) {
+  switch (keys) {
+    case NearKeys::kSame:
+      return "same";
+    case NearKeys::kBf16:
+      return "bf16";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(ByteRounding rounding) {
+  switch (rounding) {
+    case ByteRounding::kNearest:
+      return "nearest";
+    case ByteRounding::kTruncate:
+      return "truncate";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Operand operand) {
+  switch (operand) {
+    case Operand::kQuery:
+      return "q";
+    case Operand::kKey:
+      return "k";
+    case Operand::kValue:
+      return "v";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Rotation rotation) {
+  switch (rotation) {
+    case Rotation::kNone:
+      return "none";
+    case Rotation::kHadamard:
+      return "hadamard";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Smoothing smoothing) {
+  switch (smoothing) {
+    case Smoothing::kNone:
+      return "none";
+    case Smoothing::kMean:
+      return "mean";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(ScaleScope scope) {
+  switch (scope) {
+    case ScaleScope::kHead:
+      return "head";
+    case ScaleScope::kTensor:
+      return "tensor";
   }
   return "unknown";
 }

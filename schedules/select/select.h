@@ -49,5 +49,14 @@ struct Row {
 [[nodiscard]] std::string_view name_of(ElementType element);
 [[nodiscard]] std::string_view name_of(MaskKind mask);
 [[nodiscard]] std::string_view name_of(LseOutput lse);
+[[nodiscard]] std::string_view name_of(ProbabilityRule rule);
+[[nodiscard]] std::string_view name_of(BlockExponents exponents);
+[[nodiscard]] std::string_view name_of(ScoreForm form);
+[[nodiscard]] std::string_view name_of(NearKeys keys);
+[[nodiscard]] std::string_view name_of(ByteRounding rounding);
+[[nodiscard]] std::string_view name_of(Operand operand);
+[[nodiscard]] std::string_view name_of(Rotation rotation);
+[[nodiscard]] std::string_view name_of(Smoothing smoothing);
+[[nodiscard]] std::string_view name_of(ScaleScope scope);
 
 }  // namespace zyfa::schedules

@@ -51,6 +51,21 @@ struct LseView {
   }
 };
 
+// A float32 descale of an 8-bit input: one value (batch and heads 1), or [B, Hk]; q's too is per key head. The input's
+// value is code * descale. Strides in elements, any; 0 and negative values are allowed. Address a multiple of 4.
+struct DescaleView {
+  DeviceAddress address = 0;  // null: 1.0
+  std::int64_t batch = 1, heads = 1;
+  std::int64_t batch_stride = 0, head_stride = 0;
+};
+
+// Device memory for the quantised inputs of Compute::kFp8; its contents before and after a launch mean nothing. One
+// launch at a time may use it. Address a multiple of 256.
+struct Workspace {
+  DeviceAddress address = 0;
+  std::size_t bytes = 0;  // at least Attention::workspace_bytes()
+};
+
 struct LaunchArgs {
   TensorView q;                                       // [B, Sq, H, D]
   TensorView k;                                       // [B, Sk, Hk, D], H % Hk == 0
@@ -58,6 +73,8 @@ struct LaunchArgs {
   TensorView out;                                     // [B, Sq, H, Dv], same element type as q
   LseView lse = {};                                   // [B, H, Sq]; left default unless the problem has Lse::kWritten
   std::optional<float> softmax_scale = std::nullopt;  // default 1/sqrt(D)
+  DescaleView q_descale = {}, k_descale = {}, v_descale = {};  // 8-bit inputs only
+  Workspace workspace = {};                                    // Compute::kFp8 only
 };
 
 struct CompileOptions {
@@ -118,6 +135,9 @@ class ZYFA_API Attention {
   //   - B <= 65535, H <= 32768, Sq and Sk <= 2^30, token strides < 2^26 bytes
   //   - softmax_scale finite
   [[nodiscard]] virtual Status launch(const LaunchArgs& args, Stream stream = nullptr) const = 0;
+
+  // Bytes of workspace that launch() needs for these shapes (addresses are not looked at); 0 unless Compute::kFp8.
+  [[nodiscard]] virtual Expected<std::size_t> workspace_bytes(const LaunchArgs& args) const = 0;
 
   [[nodiscard]] virtual AttentionInfo info() const = 0;
   // The ELF code object; valid while this Attention lives.

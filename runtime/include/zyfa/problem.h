@@ -6,7 +6,20 @@
 //   d=N  | d=N/M              head dim of q and k, and of v when it differs                 required
 //   full | causal | window    mask; causal is bottom-right aligned: key j <= i + Sk - Sq    default full
 //   lse                       also write the natural-log LSE, float32 [B, H, Sq]            default not written
-// e.g. "bf16,d=128,causal,lse". to_string() prints the words in this order, the mask always.
+//   compute=fp8               BF16 q, k, v are quantised by our kernels, then FP8           default: in the inputs'
+//   type
+// and, where FP8 is computed (fp8e4m3, or bf16 with compute=fp8), the options of Fp8Options:
+//   p=lean | p=exact          probabilities                                                 default p=lean
+//   blocks | unscaled         block exponents of P, or none                                 default blocks
+//   form=folded | form=fma    where 8 x + c is made                                         default: see ScoreForm
+//   qk=fp8 | qk=int8          element type of Q.K (int8: compute=fp8 only)                  default qk=fp8
+//   near=fp8 | near=bf16      first and diagonal keys in BF16 (compute=fp8 only)            default near=fp8
+//   rotate | no-rotate        Hadamard rotation of q and k (compute=fp8 only)               default rotate
+//   smooth-k                  subtract the mean key (compute=fp8; not with lse, near=bf16)  default not
+//   scales=head | scales=tensor  of the quantiser (compute=fp8 only)                        default scales=head
+//   u8=nearest | u8=truncate  how the device's v_cvt_pk_u8_f32 rounds (p=lean only)         default u8=nearest
+// e.g. "bf16,d=128,causal,lse". to_string() prints the words in this order, the mask always, the FP8 options when they
+// differ from their defaults.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +36,46 @@ enum class DType : std::uint8_t { kBf16, kFp16, kFp8E4M3 };
 enum class Mask : std::uint8_t { kFull, kCausal, kWindow };
 enum class Lse : std::uint8_t { kNone, kWritten };
 
+// In what arithmetic: the inputs' own type, or FP8 from BF16 inputs (quantised on the device, into a workspace that the
+// caller gives to launch()).
+enum class Compute : std::uint8_t { kInput, kFp8 };
+
+// kLean: the e4m3 code of a probability is round(8 x + c), one integer conversion. kExact: v_exp_f32, then e4m3.
+enum class Probability : std::uint8_t { kLean, kExact };
+// kBlocks: a power of two per (query, 64 keys) brings P to the top of e4m3's range. kNone: one reference a row.
+enum class BlockScaling : std::uint8_t { kBlocks, kNone };
+// kFolded: the scaled MFMA and its C operand deliver 8 x + c; needs a Q scale that our quantiser chooses, lean P and
+// FP8 scores. kMultiplyAdd: any descales. kAuto: folded where it applies.
+enum class ScoreForm : std::uint8_t { kAuto, kFolded, kMultiplyAdd };
+enum class ScoreType : std::uint8_t { kFp8, kInt8 };
+enum class NearKeys : std::uint8_t { kFp8, kBf16 };
+enum class Rotation : std::uint8_t { kHadamard, kNone };
+enum class KeySmoothing : std::uint8_t { kNone, kMean };
+enum class ScaleGranularity : std::uint8_t { kHead, kTensor };
+// What v_cvt_pk_u8_f32 does on the device; not yet published for gfx950 (docs/numerics.md).
+enum class ByteRounding : std::uint8_t { kNearest, kTruncate };
+
+struct Fp8Options {
+  Probability probability = Probability::kLean;
+  BlockScaling scaling = BlockScaling::kBlocks;
+  ScoreForm form = ScoreForm::kAuto;
+  ScoreType scores = ScoreType::kFp8;
+  NearKeys near_keys = NearKeys::kFp8;
+  Rotation rotation = Rotation::kHadamard;
+  KeySmoothing smoothing = KeySmoothing::kNone;
+  ScaleGranularity scales = ScaleGranularity::kHead;
+  ByteRounding byte_rounding = ByteRounding::kNearest;
+  bool operator==(const Fp8Options&) const = default;
+};
+
 struct AttentionProblem {
-  DType dtype = DType::kBf16;       // of q, k, v; the output has the same type
+  DType dtype = DType::kBf16;       // of q, k, v; the output has the same type, BF16 for FP8 inputs
   std::uint32_t head_dim_qk = 128;  // elements
   std::uint32_t head_dim_v = 128;   // elements
   Mask mask = Mask::kFull;
   Lse lse = Lse::kNone;
+  Compute compute = Compute::kInput;
+  Fp8Options fp8 = {};  // all defaults unless FP8 is computed
   bool operator==(const AttentionProblem&) const = default;
 };
 
