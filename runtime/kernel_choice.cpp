@@ -1,109 +1,103 @@
-// Support, selection and explanation: all three read the same table (schedules/select/select.h).
+// Selection and explanation: both read the table (schedules/select/select.h), as supports() does (support.cpp).
 #include "runtime/kernel_choice.h"
 
-#include <algorithm>
-#include <optional>
-
-#include "schedules/select/select.h"
+#include <utility>
 
 namespace zyfa {
 namespace {
 
 using schedules::ElementType;
+using schedules::Family;
 using schedules::KernelSpec;
-using schedules::LseOutput;
-using schedules::MaskKind;
+using schedules::Operand;
 using schedules::Row;
-
-std::optional<ElementType> element_of(DType dtype) {
-  if (dtype == DType::kBf16) return ElementType::kBf16;
-  return std::nullopt;
-}
-
-std::optional<MaskKind> mask_of(Mask mask) {
-  switch (mask) {
-    case Mask::kFull:
-      return MaskKind::kFull;
-    case Mask::kCausal:
-      return MaskKind::kCausal;
-    case Mask::kWindow:
-      break;
-  }
-  return std::nullopt;
-}
-
-std::string word(DType dtype) {
-  const std::string text = to_string(AttentionProblem{.dtype = dtype});
-  return text.substr(0, text.find(','));
-}
-
-std::string word(Mask mask) {
-  const std::string text = to_string(AttentionProblem{.mask = mask});
-  return text.substr(text.rfind(',') + 1);
-}
-
-// "128" or "128, 192": the values some row that satisfies `row_matches` takes for a head dim.
-template <typename Field, typename Match>
-std::string supported_dims(Field field, Match row_matches) {
-  std::vector<std::uint32_t> dims;
-  for (const Row& row : schedules::kernel_table()) {
-    if (row.use == schedules::RowUse::kSelected && (row.*field).has_value() && row_matches(row)) {
-      dims.push_back(*(row.*field));
-    }
-  }
-  std::sort(dims.begin(), dims.end());
-  dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
-  std::string text;
-  for (std::uint32_t dim : dims) text += (text.empty() ? "" : ", ") + std::to_string(dim);
-  return text;
-}
-
-template <typename Field>
-bool some_row_takes(Field field, std::uint32_t value) {
-  return std::ranges::any_of(schedules::kernel_table(), [&](const Row& row) {
-    return row.use == schedules::RowUse::kSelected && (!(row.*field).has_value() || *(row.*field) == value);
-  });
-}
-
-template <typename Field>
-void check_dim(std::string_view name, std::uint32_t value, Field field, std::vector<std::string>& reasons) {
-  if (some_row_takes(field, value)) return;
-  reasons.push_back(std::string(name) + " " + std::to_string(value) +
-                    " is not supported; supported: " + supported_dims(field, [](const Row&) { return true; }));
-}
-
-// Meaningful only when the dtype and the mask have a counterpart.
-KernelSpec spec_of(const AttentionProblem& problem) {
-  KernelSpec spec;
-  spec.element = element_of(problem.dtype).value_or(ElementType::kBf16);
-  spec.head_dim_qk = problem.head_dim_qk;
-  spec.head_dim_v = problem.head_dim_v;
-  spec.mask = mask_of(problem.mask).value_or(MaskKind::kFull);
-  spec.lse = problem.lse == Lse::kWritten ? LseOutput::kWritten : LseOutput::kNone;
-  return spec;
-}
 
 tl::unexpected<Error> refuse(const AttentionProblem& problem, std::vector<std::string> reasons) {
   return make_error(ErrorCode::kUnsupported, "no kernel for the problem " + to_string(problem), std::move(reasons));
 }
 
+schedules::ScoreForm form_of(const AttentionProblem& problem) {
+  const Fp8Options& options = problem.fp8;
+  const bool folds = problem.compute == Compute::kFp8 && options.probability == Probability::kLean &&
+                     options.scores == ScoreType::kFp8;
+  switch (options.form) {
+    case ScoreForm::kAuto:
+      return folds ? schedules::ScoreForm::kFolded : schedules::ScoreForm::kMultiplyAdd;
+    case ScoreForm::kFolded:
+      return schedules::ScoreForm::kFolded;
+    case ScoreForm::kMultiplyAdd:
+      break;
+  }
+  return schedules::ScoreForm::kMultiplyAdd;
+}
+
+AttentionProblem quantised_problem_of(const KernelSpec& spec) {
+  AttentionProblem problem{.head_dim_qk = spec.head_dim_qk, .compute = Compute::kFp8};
+  if (spec.operand == Operand::kValue) problem.head_dim_v = spec.head_dim_qk;
+  const bool rotatable = spec.operand != Operand::kValue;
+  if (rotatable && spec.rotation == schedules::Rotation::kNone) problem.fp8.rotation = Rotation::kNone;
+  if (spec.smoothing == schedules::Smoothing::kMean) problem.fp8.smoothing = KeySmoothing::kMean;
+  if (spec.scales == schedules::ScaleScope::kTensor) problem.fp8.scales = ScaleGranularity::kTensor;
+  if (spec.element == ElementType::kInt8) {
+    problem.fp8.scores = ScoreType::kInt8;
+  } else if (spec.operand == Operand::kQuery && spec.feeds == schedules::ScoreForm::kMultiplyAdd) {
+    problem.fp8.form = ScoreForm::kMultiplyAdd;
+  }
+  return problem;
+}
+
 }  // namespace
 
-Support supports(const AttentionProblem& problem) {
-  Support support;
-  if (!element_of(problem.dtype)) {
-    support.reasons.push_back("dtype " + word(problem.dtype) + " is not supported; supported: bf16");
+KernelSpec spec_of(const AttentionProblem& problem) {
+  KernelSpec spec;
+  spec.head_dim_qk = problem.head_dim_qk;
+  spec.head_dim_v = problem.head_dim_v;
+  if (problem.mask == Mask::kCausal) spec.mask = schedules::MaskKind::kCausal;
+  if (problem.lse == Lse::kWritten) spec.lse = schedules::LseOutput::kWritten;
+  if (!computes_fp8(problem)) return spec;
+  const Fp8Options& options = problem.fp8;
+  spec.element = options.scores == ScoreType::kInt8 ? ElementType::kInt8 : ElementType::kFp8E4M3;
+  if (options.probability == Probability::kExact) spec.probability = schedules::ProbabilityRule::kExact;
+  if (options.scaling == BlockScaling::kNone) spec.block_exponents = schedules::BlockExponents::kNone;
+  spec.form = form_of(problem);
+  if (options.near_keys == NearKeys::kBf16) spec.near_keys = schedules::NearKeys::kBf16;
+  if (options.byte_rounding == ByteRounding::kTruncate) spec.byte_rounding = schedules::ByteRounding::kTruncate;
+  return spec;
+}
+
+AttentionProblem problem_of(const KernelSpec& spec) {
+  if (spec.family != Family::kAttentionForward) return quantised_problem_of(spec);
+  AttentionProblem problem{.head_dim_qk = spec.head_dim_qk, .head_dim_v = spec.head_dim_v};
+  if (spec.mask == schedules::MaskKind::kCausal) problem.mask = Mask::kCausal;
+  if (spec.lse == schedules::LseOutput::kWritten) problem.lse = Lse::kWritten;
+  if (spec.element == ElementType::kBf16) return problem;
+  Fp8Options& options = problem.fp8;
+  if (spec.probability == schedules::ProbabilityRule::kExact) options.probability = Probability::kExact;
+  if (spec.block_exponents == schedules::BlockExponents::kNone) options.scaling = BlockScaling::kNone;
+  if (spec.byte_rounding == schedules::ByteRounding::kTruncate) options.byte_rounding = ByteRounding::kTruncate;
+  if (spec.near_keys == schedules::NearKeys::kBf16) options.near_keys = NearKeys::kBf16;
+  if (spec.element == ElementType::kInt8) options.scores = ScoreType::kInt8;
+  if (options.near_keys == NearKeys::kBf16 || options.scores == ScoreType::kInt8) {
+    problem.compute = Compute::kFp8;
+  } else {
+    problem.dtype = DType::kFp8E4M3;
   }
-  check_dim("head_dim_qk", problem.head_dim_qk, &Row::head_dim_qk, support.reasons);
-  check_dim("head_dim_v", problem.head_dim_v, &Row::head_dim_v, support.reasons);
-  if (!mask_of(problem.mask)) {
-    support.reasons.push_back("mask " + word(problem.mask) + " is not supported; supported: full, causal");
+  if (form_of(problem) != spec.form) {
+    options.form = spec.form == schedules::ScoreForm::kFolded ? ScoreForm::kFolded : ScoreForm::kMultiplyAdd;
   }
-  if (problem.compute != Compute::kInput) support.reasons.push_back("compute=fp8 is not supported yet");
-  if (support.reasons.empty() && schedules::select_row(schedules::kernel_table(), spec_of(problem)) == nullptr) {
-    support.reasons.push_back("each value is supported, but not this combination of them");
-  }
-  return support;
+  return problem;
+}
+
+std::string describe(const KernelSpec& spec) {
+  if (spec.family == Family::kAttentionForward) return to_string(problem_of(spec));
+  std::string text(schedules::name_of(spec.family));
+  text.append(" ").append(schedules::name_of(spec.operand)).append(" ").append(schedules::name_of(spec.element));
+  text += ",d=" + std::to_string(spec.head_dim_qk);
+  if (spec.rotation == schedules::Rotation::kHadamard) text += ",rotate";
+  if (spec.smoothing == schedules::Smoothing::kMean) text += ",smooth-k";
+  if (spec.scales == schedules::ScaleScope::kTensor) text += ",scales=tensor";
+  if (spec.feeds == schedules::ScoreForm::kFolded) text += ",form=folded";
+  return text;
 }
 
 Expected<KernelChoice> choose_kernel(const AttentionProblem& problem, std::string_view placement) {
@@ -125,14 +119,6 @@ Expected<KernelChoice> choose_kernel(const AttentionProblem& problem, std::strin
   return choice;
 }
 
-AttentionProblem problem_of(const KernelSpec& spec) {
-  return {.dtype = DType::kBf16,
-          .head_dim_qk = spec.head_dim_qk,
-          .head_dim_v = spec.head_dim_v,
-          .mask = spec.mask == MaskKind::kCausal ? Mask::kCausal : Mask::kFull,
-          .lse = spec.lse == LseOutput::kWritten ? Lse::kWritten : Lse::kNone};
-}
-
 Expected<Selection> select(const AttentionProblem& problem) {
   Expected<KernelChoice> choice = choose_kernel(problem);
   if (!choice) return tl::unexpected(std::move(choice.error()));
@@ -150,6 +136,7 @@ std::string explain(const AttentionProblem& problem) {
   const Row* chosen = schedules::select_row(schedules::kernel_table(), spec);
   text += "rows, most specific first:\n";
   for (const Row& row : schedules::kernel_table()) {
+    if (row.family != spec.family) continue;
     text += "  " + std::string(row.name) + ": ";
     if (&row == chosen) {
       text += "chosen\n";

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <string>
+#include <utility>
 
 namespace zyfa {
 namespace {
@@ -12,13 +13,16 @@ namespace {
 constexpr std::int64_t kMaxBatch = 65535;  // grid z
 constexpr std::int64_t kMaxHeads = 32768;  // exactness of head_ratio_magic (kernel_args.h)
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 30;
-constexpr std::int64_t kElementBytes = 2;  // bf16
+constexpr std::int64_t kOutputBytes = 2;   // of an element: bf16
 constexpr std::int64_t kAccessBytes = 16;  // the kernels load and store 16 bytes at a time
-constexpr std::int64_t kLseBytes = 4;
+constexpr std::int64_t kFloatBytes = 4;    // of the LSE and of descales
 // A tile of 64 tokens is addressed with 32-bit byte offsets: 63 strides and one row must stay below 2^32.
 constexpr std::int64_t kMaxTokenStrideBytes = std::int64_t{1} << 26;
 constexpr unsigned kAddressBits = 48;  // of a flat address on gfx9
 constexpr double kLog2E = 1.4426950408889634074;
+
+// Of an element of q, k and v.
+std::int64_t input_bytes(const AttentionProblem& problem) { return problem.dtype == DType::kFp8E4M3 ? 1 : 2; }
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
@@ -130,20 +134,20 @@ std::array<Axis, 3> axes_of(const TensorView& view) {
            {"batch_stride", view.batch, view.batch_stride}}};
 }
 
-Status check_tensor(std::string_view name, const TensorView& view) {
+Status check_tensor(std::string_view name, const TensorView& view, std::int64_t element_bytes) {
   if (view.dim_stride != 1) return refuse(name, "dim_stride", view.dim_stride, "the last dim must be contiguous (1)");
   if (is_empty(view)) return {};
   if (Status status = check_address(name, view.address, kAccessBytes); !status) return status;
-  if (Status status = check_axes(name, view.address, axes_of(view), view.dim, kElementBytes, kAccessBytes); !status) {
+  if (Status status = check_axes(name, view.address, axes_of(view), view.dim, element_bytes, kAccessBytes); !status) {
     return status;
   }
   if (view.tokens > 1 && view.token_stride < view.dim) {
     return refuse(name, "token_stride", view.token_stride,
                   "rows must not overlap: at least dim, " + number(view.dim) + " elements");
   }
-  if (view.tokens > 1 && view.token_stride >= kMaxTokenStrideBytes / kElementBytes) {
+  if (view.tokens > 1 && view.token_stride >= kMaxTokenStrideBytes / element_bytes) {
     return refuse(name, "token_stride", view.token_stride,
-                  "it must be below " + number(kMaxTokenStrideBytes / kElementBytes) +
+                  "it must be below " + number(kMaxTokenStrideBytes / element_bytes) +
                       " elements (2^26 bytes: offsets inside a tile have 32 bits)");
   }
   return {};
@@ -169,7 +173,7 @@ Status check_disjoint(std::string_view tensor, std::array<Axis, 3> axes, std::st
 }
 
 Status check_out(const TensorView& out) {
-  if (Status status = check_tensor("out", out); !status || is_empty(out)) return status;
+  if (Status status = check_tensor("out", out, kOutputBytes); !status || is_empty(out)) return status;
   return check_disjoint("out", axes_of(out), "dim", out.dim);
 }
 
@@ -187,11 +191,40 @@ Status check_lse(const AttentionProblem& problem, const TensorView& q, const Lse
   }
   if (lse.token_stride != 1) return refuse("lse", "token_stride", lse.token_stride, "rows must be contiguous (1)");
   if (lse.batch == 0 || lse.heads == 0 || lse.tokens == 0) return {};
-  if (Status status = check_address("lse", lse.address, kLseBytes); !status) return status;
+  if (Status status = check_address("lse", lse.address, kFloatBytes); !status) return status;
   const std::array<Axis, 3> axes{
       {{"head_stride", lse.heads, lse.head_stride}, {"batch_stride", lse.batch, lse.batch_stride}, {"", 1, 0}}};
-  if (Status status = check_axes("lse", lse.address, axes, lse.tokens, kLseBytes, kLseBytes); !status) return status;
+  if (Status status = check_axes("lse", lse.address, axes, lse.tokens, kFloatBytes, kFloatBytes); !status)
+    return status;
   return check_disjoint("lse", axes, "tokens", lse.tokens);
+}
+
+// Unlike those of tensors, strides may be negative: one load reads one value.
+Status check_descale(std::string_view name, const DescaleView& view, const AttentionProblem& problem,
+                     const LaunchArgs& args) {
+  if (view.address == 0) return {};
+  if (problem.dtype != DType::kFp8E4M3) {
+    return refuse(std::string(name) + ".address is " + std::to_string(view.address) +
+                  ", but the inputs are not 8-bit; leave descales out");
+  }
+  const bool single = view.batch == 1 && view.heads == 1;
+  if (!single && (view.batch != args.q.batch || view.heads != args.k.heads)) {
+    return refuse(std::string(name) + " is [" + number(view.batch) + ", " + number(view.heads) +
+                  "]; it must be [1, 1] or [B, Hk], here [" + number(args.q.batch) + ", " + number(args.k.heads) + "]");
+  }
+  if (view.batch == 0 || view.heads == 0) return {};
+  if (Status status = check_address(name, view.address, kFloatBytes); !status) return status;
+  __int128 first = static_cast<__int128>(view.address), last = first;
+  for (const auto& [extent, stride] :
+       {std::pair(view.batch, view.batch_stride), std::pair(view.heads, view.head_stride)}) {
+    const __int128 reach = static_cast<__int128>(extent - 1) * stride * kFloatBytes;
+    (reach < 0 ? first : last) += reach;
+  }
+  if (first < 0 || last + kFloatBytes > (static_cast<__int128>(1) << kAddressBits)) {
+    return refuse(std::string(name) + " at address " + std::to_string(view.address) +
+                  " reaches past the 48-bit address space with its strides");
+  }
+  return {};
 }
 
 Expected<float> score_scale_log2(const AttentionProblem& problem, std::optional<float> softmax_scale) {
@@ -203,16 +236,23 @@ Expected<float> score_scale_log2(const AttentionProblem& problem, std::optional<
   return packed;
 }
 
-schedules::TensorArgs pack(const TensorView& view) {
-  const auto bytes = [](std::int64_t stride) { return static_cast<std::uint64_t>(stride * kElementBytes); };
+schedules::TensorArgs pack(const TensorView& view, std::int64_t element_bytes) {
+  const auto bytes = [&](std::int64_t stride) { return static_cast<std::uint64_t>(stride * element_bytes); };
   return {.address = view.address,
           .token_stride = bytes(effective(view.token_stride, view.tokens, view.dim)),
           .head_stride = bytes(effective(view.head_stride, view.heads, 0)),
           .batch_stride = bytes(effective(view.batch_stride, view.batch, 0))};
 }
 
-std::uint64_t pack_lse_stride(std::int64_t stride, std::int64_t extent) {
-  return static_cast<std::uint64_t>(effective(stride, extent, 0) * kLseBytes);
+std::uint64_t pack_float_stride(std::int64_t stride, std::int64_t extent) {
+  return static_cast<std::uint64_t>(effective(stride, extent, 0) * kFloatBytes);
+}
+
+schedules::DescaleArgs pack(const DescaleView& view) {
+  if (view.address == 0) return {};
+  return {.address = view.address,
+          .batch_stride = pack_float_stride(view.batch_stride, view.batch),
+          .head_stride = pack_float_stride(view.head_stride, view.heads)};
 }
 
 }  // namespace
@@ -220,8 +260,12 @@ std::uint64_t pack_lse_stride(std::int64_t stride, std::int64_t extent) {
 Expected<std::optional<PreparedLaunch>> prepare_launch(const AttentionProblem& problem, const KernelShape& kernel,
                                                        const LaunchArgs& args) {
   if (Status status = check_shapes(problem, args); !status) return tl::unexpected(std::move(status.error()));
-  for (Status status : {check_tensor("q", args.q), check_tensor("k", args.k), check_tensor("v", args.v),
-                        check_out(args.out), check_lse(problem, args.q, args.lse)}) {
+  const std::int64_t bytes = input_bytes(problem);
+  for (Status status : {check_tensor("q", args.q, bytes), check_tensor("k", args.k, bytes),
+                        check_tensor("v", args.v, bytes), check_out(args.out), check_lse(problem, args.q, args.lse),
+                        check_descale("q_descale", args.q_descale, problem, args),
+                        check_descale("k_descale", args.k_descale, problem, args),
+                        check_descale("v_descale", args.v_descale, problem, args)}) {
     if (!status) return tl::unexpected(std::move(status.error()));
   }
   Expected<float> scale = score_scale_log2(problem, args.softmax_scale);
@@ -235,17 +279,20 @@ Expected<std::optional<PreparedLaunch>> prepare_launch(const AttentionProblem& p
                        static_cast<std::uint32_t>(args.q.batch)};
   launch.shape.block = {64 * kernel.waves, 1, 1};
   const LseView lse = problem.lse == Lse::kWritten ? args.lse : LseView{};
-  launch.args = {.q = pack(args.q),
-                 .k = pack(args.k),
-                 .v = pack(args.v),
-                 .o = pack(args.out),
+  launch.args = {.q = pack(args.q, bytes),
+                 .k = pack(args.k, bytes),
+                 .v = pack(args.v, bytes),
+                 .o = pack(args.out, kOutputBytes),
                  .lse_address = lse.address,
-                 .lse_head_stride = pack_lse_stride(lse.head_stride, lse.heads),
-                 .lse_batch_stride = pack_lse_stride(lse.batch_stride, lse.batch),
+                 .lse_head_stride = pack_float_stride(lse.head_stride, lse.heads),
+                 .lse_batch_stride = pack_float_stride(lse.batch_stride, lse.batch),
                  .query_length = static_cast<std::int32_t>(args.q.tokens),
                  .key_length = static_cast<std::int32_t>(args.k.tokens),
                  .head_ratio_magic = head_ratio_magic(heads / static_cast<std::uint32_t>(args.k.heads)),
-                 .score_scale_log2 = *scale};
+                 .score_scale_log2 = *scale,
+                 .q_descale = pack(args.q_descale),
+                 .k_descale = pack(args.k_descale),
+                 .v_descale = pack(args.v_descale)};
   return std::optional(launch);
 }
 

@@ -18,6 +18,19 @@ struct Word {
 };
 constexpr Word<DType> kDTypes[] = {{"bf16", DType::kBf16}, {"fp16", DType::kFp16}, {"fp8e4m3", DType::kFp8E4M3}};
 constexpr Word<Mask> kMasks[] = {{"full", Mask::kFull}, {"causal", Mask::kCausal}, {"window", Mask::kWindow}};
+constexpr Word<Lse> kLse[] = {{"lse", Lse::kWritten}};
+constexpr Word<Compute> kComputes[] = {{"compute=fp8", Compute::kFp8}};
+constexpr Word<Probability> kProbabilities[] = {{"p=lean", Probability::kLean}, {"p=exact", Probability::kExact}};
+constexpr Word<BlockScaling> kScalings[] = {{"blocks", BlockScaling::kBlocks}, {"unscaled", BlockScaling::kNone}};
+constexpr Word<ScoreForm> kForms[] = {{"form=folded", ScoreForm::kFolded}, {"form=fma", ScoreForm::kMultiplyAdd}};
+constexpr Word<ScoreType> kScoreTypes[] = {{"qk=fp8", ScoreType::kFp8}, {"qk=int8", ScoreType::kInt8}};
+constexpr Word<NearKeys> kNearKeys[] = {{"near=fp8", NearKeys::kFp8}, {"near=bf16", NearKeys::kBf16}};
+constexpr Word<Rotation> kRotations[] = {{"rotate", Rotation::kHadamard}, {"no-rotate", Rotation::kNone}};
+constexpr Word<KeySmoothing> kSmoothings[] = {{"smooth-k", KeySmoothing::kMean}};
+constexpr Word<ScaleGranularity> kScales[] = {{"scales=head", ScaleGranularity::kHead},
+                                              {"scales=tensor", ScaleGranularity::kTensor}};
+constexpr Word<ByteRounding> kByteRoundings[] = {{"u8=nearest", ByteRounding::kNearest},
+                                                 {"u8=truncate", ByteRounding::kTruncate}};
 
 template <typename Enum, std::size_t n>
 std::optional<Enum> value_of(const Word<Enum> (&words)[n], std::string_view text) {
@@ -59,6 +72,17 @@ struct Parts {
   std::optional<std::pair<std::uint32_t, std::uint32_t>> dims;
   std::optional<Mask> mask;
   std::optional<Lse> lse;
+  std::optional<Compute> compute;
+  std::optional<Probability> probability;
+  std::optional<BlockScaling> scaling;
+  std::optional<ScoreForm> form;
+  std::optional<ScoreType> scores;
+  std::optional<NearKeys> near_keys;
+  std::optional<Rotation> rotation;
+  std::optional<KeySmoothing> smoothing;
+  std::optional<ScaleGranularity> scales;
+  std::optional<ByteRounding> byte_rounding;
+  std::string_view fp8_word;  // the first option of FP8, for messages
 };
 
 // Empty on success, else what is wrong with the word.
@@ -68,9 +92,23 @@ std::string take_word(std::string_view word, Parts& parts) {
     part = value;
     return std::string();
   };
-  if (const auto dtype = value_of(kDTypes, word)) return once(parts.dtype, *dtype);
-  if (const auto mask = value_of(kMasks, word)) return once(parts.mask, *mask);
-  if (word == "lse") return once(parts.lse, Lse::kWritten);
+  std::optional<std::string> outcome;
+  const auto offer = [&](const auto& words, auto& part) {
+    if (outcome) return false;
+    if (const auto value = value_of(words, word)) outcome = once(part, *value);
+    return outcome.has_value();
+  };
+  offer(kDTypes, parts.dtype);
+  offer(kMasks, parts.mask);
+  offer(kLse, parts.lse);
+  offer(kComputes, parts.compute);
+  if (offer(kProbabilities, parts.probability) || offer(kScalings, parts.scaling) || offer(kForms, parts.form) ||
+      offer(kScoreTypes, parts.scores) || offer(kNearKeys, parts.near_keys) || offer(kRotations, parts.rotation) ||
+      offer(kSmoothings, parts.smoothing) || offer(kScales, parts.scales) ||
+      offer(kByteRoundings, parts.byte_rounding)) {
+    if (parts.fp8_word.empty()) parts.fp8_word = word;
+  }
+  if (outcome) return *outcome;
   if (word.starts_with("d=")) {
     const std::string_view dims = word.substr(2);
     const auto slash = dims.find('/');
@@ -82,7 +120,9 @@ std::string take_word(std::string_view word, Parts& parts) {
     return once(parts.dims, std::pair(*qk, *v));
   }
   return "unknown word '" + std::string(word) +
-         "'; allowed: bf16, fp16, fp8e4m3, d=N, d=N/M, full, causal, window, lse";
+         "'; allowed: bf16, fp16, fp8e4m3, d=N, d=N/M, full, causal, window, lse, compute=fp8, and for FP8 p=lean, "
+         "p=exact, blocks, unscaled, form=folded, form=fma, qk=fp8, qk=int8, near=fp8, near=bf16, rotate, no-rotate, "
+         "smooth-k, scales=head, scales=tensor, u8=nearest, u8=truncate";
 }
 
 }  // namespace
@@ -98,11 +138,29 @@ Expected<AttentionProblem> parse_problem(std::string_view text) {
   }
   if (!parts.dtype) return refuse(text, "the element type is missing; add bf16, fp16 or fp8e4m3");
   if (!parts.dims) return refuse(text, "the head dim is missing; add d=N or d=N/M");
-  return AttentionProblem{.dtype = *parts.dtype,
-                          .head_dim_qk = parts.dims->first,
-                          .head_dim_v = parts.dims->second,
-                          .mask = parts.mask.value_or(Mask::kFull),
-                          .lse = parts.lse.value_or(Lse::kNone)};
+  const Fp8Options defaults;
+  AttentionProblem problem{.dtype = *parts.dtype,
+                           .head_dim_qk = parts.dims->first,
+                           .head_dim_v = parts.dims->second,
+                           .mask = parts.mask.value_or(Mask::kFull),
+                           .lse = parts.lse.value_or(Lse::kNone),
+                           .compute = parts.compute.value_or(Compute::kInput),
+                           .fp8 = {.probability = parts.probability.value_or(defaults.probability),
+                                   .scaling = parts.scaling.value_or(defaults.scaling),
+                                   .form = parts.form.value_or(defaults.form),
+                                   .scores = parts.scores.value_or(defaults.scores),
+                                   .near_keys = parts.near_keys.value_or(defaults.near_keys),
+                                   .rotation = parts.rotation.value_or(defaults.rotation),
+                                   .smoothing = parts.smoothing.value_or(defaults.smoothing),
+                                   .scales = parts.scales.value_or(defaults.scales),
+                                   .byte_rounding = parts.byte_rounding.value_or(defaults.byte_rounding)}};
+  // Such words would leave no trace in the problem, so supports() could not tell of them.
+  const bool fp8 = problem.dtype == DType::kFp8E4M3 || problem.compute == Compute::kFp8;
+  if (!fp8 && !parts.fp8_word.empty() && problem.fp8 == defaults) {
+    return refuse(text, "the word '" + std::string(parts.fp8_word) +
+                            "' is for FP8; use it with fp8e4m3, or with bf16 and compute=fp8");
+  }
+  return problem;
 }
 
 std::string to_string(const AttentionProblem& problem) {
@@ -111,7 +169,21 @@ std::string to_string(const AttentionProblem& problem) {
   if (problem.head_dim_v != problem.head_dim_qk) text += "/" + std::to_string(problem.head_dim_v);
   text += ",";
   text += text_of(kMasks, problem.mask);
-  if (problem.lse == Lse::kWritten) text += ",lse";
+  const auto add = [&text](const auto& words, auto value, auto usual) {
+    if (value != usual) text.append(",").append(text_of(words, value));
+  };
+  const Fp8Options &fp8 = problem.fp8, usual;
+  add(kLse, problem.lse, Lse::kNone);
+  add(kComputes, problem.compute, Compute::kInput);
+  add(kProbabilities, fp8.probability, usual.probability);
+  add(kScalings, fp8.scaling, usual.scaling);
+  add(kForms, fp8.form, usual.form);
+  add(kScoreTypes, fp8.scores, usual.scores);
+  add(kNearKeys, fp8.near_keys, usual.near_keys);
+  add(kRotations, fp8.rotation, usual.rotation);
+  add(kSmoothings, fp8.smoothing, usual.smoothing);
+  add(kScales, fp8.scales, usual.scales);
+  add(kByteRoundings, fp8.byte_rounding, usual.byte_rounding);
   return text;
 }
 

@@ -120,7 +120,7 @@ void add_explain(CLI::App& app, Chosen& chosen) {
                                   "whether the cache has it. Stores nothing; a placement that is asked for is checked.",
                                   "  zyfa-jit explain --problem bf16,d=128,causal,lse\n"
                                   "  zyfa-jit explain --problem bf16,d=128,causal --placement @my.placement\n"
-                                  "  zyfa-jit explain --problem fp8e4m3,d=128,full     every reason of a refusal",
+                                  "  zyfa-jit explain --problem fp16,d=96,window        every reason of a refusal",
                                   options->form);
   command->add_option("--problem", options->problem, kProblemHelp)->required();
   add_placement_option(*command, options->placement);

@@ -29,24 +29,27 @@ std::string text_of(Enum value) {
 }
 
 template <typename T>
-std::string differs(std::string_view field, const T& value, const std::optional<T>& wanted) {
-  if (!wanted || *wanted == value) return {};
-  return std::string(field) + " is " + text_of(value) + ", the row takes " + text_of(*wanted);
+std::string differs(std::string_view field, const T& value, const OneOf<T>& wanted) {
+  if (wanted.takes(value)) return {};
+  std::string allowed;
+  for (const T& one : wanted.values()) allowed += (allowed.empty() ? "" : " or ") + text_of(one);
+  return std::string(field) + " is " + text_of(value) + ", the row takes " + allowed;
 }
 
 }  // namespace
 
 unsigned Row::specificity() const {
   return unsigned{element.has_value()} + unsigned{head_dim_qk.has_value()} + unsigned{head_dim_v.has_value()} +
-         unsigned{mask.has_value()} + unsigned{lse.has_value()};
+         unsigned{mask.has_value()} + unsigned{lse.has_value()} + unsigned{probability.has_value()} +
+         unsigned{form.has_value()} + unsigned{near_keys.has_value()};
 }
 
 std::string Row::mismatch(const KernelSpec& spec) const {
-  if (spec.family != family) return differs("family", spec.family, std::optional(family));
-  for (std::string reason :
-       {differs("element", spec.element, element), differs("head_dim_qk", spec.head_dim_qk, head_dim_qk),
-        differs("head_dim_v", spec.head_dim_v, head_dim_v), differs("mask", spec.mask, mask),
-        differs("lse", spec.lse, lse)}) {
+  for (std::string reason : {differs("family", spec.family, OneOf(family)), differs("element", spec.element, element),
+                             differs("head_dim_qk", spec.head_dim_qk, head_dim_qk),
+                             differs("head_dim_v", spec.head_dim_v, head_dim_v), differs("mask", spec.mask, mask),
+                             differs("lse", spec.lse, lse), differs("probability", spec.probability, probability),
+                             differs("form", spec.form, form), differs("near_keys", spec.near_keys, near_keys)}) {
     if (!reason.empty()) return reason;
   }
   return {};

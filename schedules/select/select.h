@@ -2,8 +2,9 @@
 // a job chooses alike.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,16 +19,37 @@ enum class RowUse : std::uint8_t {
   kByName,    // only when its name is asked for: executable references
 };
 
-// A condition left empty takes any value.
+// A condition of a row: the values it takes. Empty takes any.
+template <typename T>
+class OneOf {
+ public:
+  constexpr OneOf() = default;
+  constexpr OneOf(T value) : values_{value}, count_(1) {}
+  constexpr OneOf(T first, T second) : values_{first, second}, count_(2) {}
+
+  [[nodiscard]] constexpr bool has_value() const { return count_ != 0; }
+  [[nodiscard]] constexpr std::span<const T> values() const { return std::span(values_).first(count_); }
+  [[nodiscard]] constexpr bool takes(T value) const {
+    return count_ == 0 || values_[0] == value || (count_ == 2 && values_[1] == value);
+  }
+
+ private:
+  std::array<T, 2> values_{};
+  std::size_t count_ = 0;
+};
+
 struct Row {
   std::string_view name;
   std::string_view placement = {};  // text form (placement.h)
   RowUse use = RowUse::kSelected;
   Family family = Family::kAttentionForward;
-  std::optional<ElementType> element = std::nullopt;
-  std::optional<std::uint32_t> head_dim_qk = std::nullopt, head_dim_v = std::nullopt;
-  std::optional<MaskKind> mask = std::nullopt;
-  std::optional<LseOutput> lse = std::nullopt;
+  OneOf<ElementType> element = {};
+  OneOf<std::uint32_t> head_dim_qk = {}, head_dim_v = {};
+  OneOf<MaskKind> mask = {};
+  OneOf<LseOutput> lse = {};
+  OneOf<ProbabilityRule> probability = {};
+  OneOf<ScoreForm> form = {};
+  OneOf<NearKeys> near_keys = {};
 
   [[nodiscard]] unsigned specificity() const;  // number of conditions
   // Empty when the row takes the spec, else the first condition that does not hold: "head_dim_qk is 64, row wants 128".

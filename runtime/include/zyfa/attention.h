@@ -132,6 +132,7 @@ class ZYFA_API Attention {
   //   - q, k, v, out: token_stride at least dim; out, lse: by growing stride, each axis steps over all that the axes
   //     before it reach, so that nothing is written twice (strides of axes of one index are ignored)
   //   - addresses and byte strides multiples of 16 (LSE: 4 and 4); not null unless the tensor is empty
+  //   - descales: given for 8-bit inputs only, [1, 1] or [B, Hk]
   //   - B <= 65535, H <= 32768, Sq and Sk <= 2^30, token strides < 2^26 bytes
   //   - softmax_scale finite
   [[nodiscard]] virtual Status launch(const LaunchArgs& args, Stream stream = nullptr) const = 0;

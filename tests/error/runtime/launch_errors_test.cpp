@@ -144,5 +144,36 @@ INSTANTIATE_TEST_SUITE_P(
               "it must be finite, also when multiplied by log2(e)"}),
     [](const auto& test) { return test.param.name; });
 
+constexpr AttentionProblem kFp8{.dtype = DType::kFp8E4M3};
+
+INSTANTIATE_TEST_SUITE_P(
+    EightBit, LaunchErrors,
+    ::testing::Values(
+        Wrong{"odd_stride", [](LaunchArgs& a) { a.k.head_stride = 136; },
+              "k.head_stride is 136; it must be a multiple of 16 elements (16 bytes)", kFp8},
+        Wrong{"odd_address", [](LaunchArgs& a) { a.v.address += 8; }, "it must be a multiple of 16 bytes", kFp8},
+        Wrong{"odd_out", [](LaunchArgs& a) { a.out.head_stride = 132; },
+              "out.head_stride is 132; it must be a multiple of 8 elements (16 bytes)", kFp8},
+        Wrong{"huge_token", [](LaunchArgs& a) { a.k.token_stride = 1 << 26; },
+              "k.token_stride is 67108864; it must be below 67108864 elements", kFp8},
+        Wrong{"descale_heads", [](LaunchArgs& a) { a.q_descale = {.address = 0x60000, .batch = 2, .heads = 6}; },
+              "q_descale is [2, 6]; it must be [1, 1] or [B, Hk], here [2, 2]", kFp8},
+        Wrong{"descale_batch", [](LaunchArgs& a) { a.v_descale = {.address = 0x60000, .batch = 1, .heads = 2}; },
+              "v_descale is [1, 2]; it must be [1, 1] or [B, Hk]", kFp8},
+        Wrong{"descale_odd", [](LaunchArgs& a) { a.k_descale.address = 0x60002; },
+              "k_descale.address is 393218; it must be a multiple of 4 bytes", kFp8},
+        Wrong{"descale_beyond",
+              [](LaunchArgs& a) {
+                a.k_descale = {.address = 0x60000, .batch = 2, .heads = 2, .batch_stride = std::int64_t{1} << 62};
+              },
+              "k_descale at address 393216 reaches past the 48-bit address space", kFp8},
+        Wrong{
+            "descale_before",
+            [](LaunchArgs& a) { a.k_descale = {.address = 0x60000, .batch = 2, .heads = 2, .head_stride = -0x18001}; },
+            "k_descale at address 393216 reaches past the 48-bit address space", kFp8},
+        Wrong{"descale_of_bf16", [](LaunchArgs& a) { a.q_descale.address = 0x60000; },
+              "q_descale.address is 393216, but the inputs are not 8-bit; leave descales out"}),
+    [](const auto& test) { return test.param.name; });
+
 }  // namespace
 }  // namespace zyfa

@@ -149,10 +149,10 @@ TEST(Usage, PrewarmOfNothingFails) {
   put_file(session / "empty", "# no problem\n");
   expect_error(session.zyfa_jit({"prewarm", "--shapes", session / "empty"}), 1, "lists no problem");
   // All refused: two failures are counted, each with its line.
-  put_file(session / "refused", "fp8e4m3,d=128\nbf16,d=96,causal\n");
+  put_file(session / "refused", "fp16,d=128\nbf16,d=96,causal\n");
   const Result result = session.zyfa_jit({"prewarm", "--shapes", session / "refused", "-j", "1"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("refused:1: no kernel for the problem fp8e4m3,d=128,full"));
+  EXPECT_THAT(result.err, HasSubstr("refused:1: no kernel for the problem fp16,d=128,full"));
   EXPECT_THAT(result.err, HasSubstr("refused:2: no kernel for the problem bf16,d=96,causal"));
   EXPECT_THAT(result.out, HasSubstr("2 problems: 0 built, 0 read from the cache, 2 failed"));
 }

@@ -51,29 +51,84 @@ TEST(Packing, matches_bytes_worked_out_by_hand) {
   args.softmax_scale = 0.25f;
   const PreparedLaunch launch = prepared({.lse = Lse::kWritten}, args);
   EXPECT_EQ(hex(std::as_bytes(std::span(&launch.args, 1))),
-            "80674523017f0000"  // q address
-            "0006000000000000"  // q token stride 6 * 128 * 2 = 0x600
-            "0001000000000000"  // q head stride 128 * 2
-            "0008070000000000"  // q batch stride 300 * 0x600 = 0x70800
+            "80674523017f0000"                               // q address
+            "0006000000000000"                               // q token stride 6 * 128 * 2 = 0x600
+            "0001000000000000"                               // q head stride 128 * 2
+            "0008070000000000"                               // q batch stride 300 * 0x600 = 0x70800
+            "0000020000000000"                               // k address
+            "0002000000000000"                               // k token stride 2 * 128 * 2
+            "0001000000000000"                               // k head stride
+            "000e000000000000"                               // k batch stride 7 * 0x200
+            "0000030000000000"                               // v address
+            "0000200000000000"                               // v token stride 2 MiB
+            "0002000000000000"                               // v head stride 256 * 2
+            "0000000000000000"                               // v batch stride
+            "0000040000000000"                               // out address
+            "0006000000000000"                               // out token stride
+            "0001000000000000"                               // out head stride
+            "0008070000000000"                               // out batch stride
+            "0400050000000000"                               // lse address
+            "b004000000000000"                               // lse head stride 300 * 4 = 0x4b0
+            "0000000008000000"                               // lse batch stride 0x200000000 * 4
+            "2c010000"                                       // Sq 300
+            "07000000"                                       // Sk 7
+            "abaaaa2a"                                       // ceil(2^31 / 3) = 715827883 = 0x2aaaaaab
+            "3baab83e"                                       // 0.25 * log2(e) = 0.36067376 = 0x3eb8aa3b
+                + std::string(2 * (3 * 24 + 3 * 32), '0'));  // three descales and three near tensors: none
+}
+
+// Elements of one byte in, of two bytes out. B 2, Sq 300, Sk 7, H 6, Hk 2.
+TEST(Packing, of_8_bit_inputs_matches_bytes_worked_out_by_hand) {
+  LaunchArgs args = dense(2, 300, 7, 6, 2);
+  args.q_descale = {.address = 0x60004};  // one value
+  args.k_descale = {.address = 0x70000, .batch = 2, .heads = 2, .batch_stride = 10, .head_stride = 3};
+  args.v_descale = {.address = 0, .batch = 9, .heads = 9, .batch_stride = 1, .head_stride = 1};  // 1.0
+  const PreparedLaunch launch = prepared({.dtype = DType::kFp8E4M3}, args);
+  const auto bytes = std::as_bytes(std::span(&launch.args, 1));
+  EXPECT_EQ(hex(bytes.first(128)),
+            "0000010000000000"  // q address
+            "0003000000000000"  // q token stride 6 * 128
+            "8000000000000000"  // q head stride 128
+            "0084030000000000"  // q batch stride 300 * 0x300 = 0x38400
             "0000020000000000"  // k address
-            "0002000000000000"  // k token stride 2 * 128 * 2
-            "0001000000000000"  // k head stride
-            "000e000000000000"  // k batch stride 7 * 0x200
-            "0000030000000000"  // v address
-            "0000200000000000"  // v token stride 2 MiB
-            "0002000000000000"  // v head stride 256 * 2
-            "0000000000000000"  // v batch stride
+            "0001000000000000"  // k token stride 2 * 128
+            "8000000000000000"  // k head stride
+            "0007000000000000"  // k batch stride 7 * 0x100
+            "0000030000000000"  // v
+            "0001000000000000"
+            "8000000000000000"
+            "0007000000000000"
             "0000040000000000"  // out address
-            "0006000000000000"  // out token stride
-            "0001000000000000"  // out head stride
-            "0008070000000000"  // out batch stride
-            "0400050000000000"  // lse address
-            "b004000000000000"  // lse head stride 300 * 4 = 0x4b0
-            "0000000008000000"  // lse batch stride 0x200000000 * 4
-            "2c010000"          // Sq 300
-            "07000000"          // Sk 7
-            "abaaaa2a"          // ceil(2^31 / 3) = 715827883 = 0x2aaaaaab
-            "3baab83e");        // 0.25 * log2(e) = 0.36067376 = 0x3eb8aa3b
+            "0006000000000000"  // out token stride 6 * 128 * 2
+            "0001000000000000"
+            "0008070000000000");
+  EXPECT_EQ(hex(bytes.subspan(168)),
+            "0400060000000000"  // q_descale address
+            "0000000000000000"  // batch stride
+            "0000000000000000"  // head stride
+            "0000070000000000"  // k_descale address
+            "2800000000000000"  // batch stride 10 * 4
+            "0c00000000000000"  // head stride 3 * 4
+            "0000000000000000"  // v_descale: null
+            "0000000000000000"
+            "0000000000000000" +
+                std::string(2 * 96, '0'));
+}
+
+// MLA: q and k of 192 and v of 128.
+TEST(Packing, of_8_bit_inputs_takes_strides_of_16_elements_and_any_stride_of_descales) {
+  const AttentionProblem problem{.dtype = DType::kFp8E4M3, .head_dim_qk = 192};
+  LaunchArgs args = dense(2, 5, 7, 2, 2);
+  args.q = TensorView::contiguous(0x10000, 2, 5, 2, 192);
+  args.k = TensorView::contiguous(0x20000, 2, 7, 2, 192);
+  args.k.head_stride = 192 + 16;
+  args.k.token_stride = 2 * 208;
+  args.k_descale = {.address = 0x70004, .batch = 2, .heads = 2, .batch_stride = 0, .head_stride = -1};
+  const PreparedLaunch launch = prepared(problem, args);
+  EXPECT_EQ(launch.args.k.head_stride, 208u);
+  EXPECT_EQ(launch.args.k_descale.batch_stride, 0u);
+  EXPECT_EQ(launch.args.k_descale.head_stride, ~std::uint64_t{3});  // -4
+  EXPECT_FLOAT_EQ(launch.args.score_scale_log2, 0.10411756f);       // log2(e) / sqrt(192)
 }
 
 // Outputs whose rows are disjoint in ways that no packed tensor has.
