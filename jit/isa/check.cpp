@@ -237,8 +237,22 @@ class Checker {
     if (has(kModBitop3) && (m.bitop3 < 0 || m.bitop3 > 255)) return fail("needs a bitop3 table in 0..255");
     if ((m.cbsz != 0 || m.blgp != 0) && !has(kModFormats)) return fail("takes no cbsz or blgp");
     if (m.cbsz > 4 || m.blgp > 4) return fail("cbsz and blgp are formats 0..4");
+    if (Status s = dpp(); !s) return s;
     if (Status s = source_modifiers(); !s) return s;
     return select_modifiers();
+  }
+
+  Status dpp() const {
+    const Modifiers& m = inst_.mods;
+    if (m.dpp == -1) return {};
+    if ((info_.modifiers & kModDpp) == 0) return fail("takes no DPP control");
+    if ((m.dpp < 0 || m.dpp > 0xff) && (m.dpp < 0x121 || m.dpp > 0x12f)) {
+      return fail("DPP control " + std::to_string(m.dpp) + " is not quad_perm (0..255) or row_ror:1..15 (289..303)");
+    }
+    if (m.neg != 0 || m.abs != 0 || m.clamp) return fail("takes DPP alone, without neg, abs or clamp");
+    const Reg* moved = std::get_if<Reg>(&inst_.operands[1]);
+    if (moved == nullptr || moved->bank != Bank::kVgpr) return fail_operand(1, "moves between lanes, must be a VGPR");
+    return {};
   }
 
   Status source_modifiers() const {

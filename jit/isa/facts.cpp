@@ -120,6 +120,7 @@ InstFacts facts_of(const Instruction& instruction) {
       for (const RegRange& w : facts.writes) {
         if (w == range_of(exec())) facts.cls = FactClass::kCmpx;
       }
+      facts.is_dpp = instruction.mods.dpp >= 0;
       facts.dest_half_select = (info.modifiers & kModDestHalf) != 0 && (instruction.mods.op_sel & 8) != 0;
       break;
     case Unit::kInternal:

@@ -53,6 +53,9 @@ struct Modifiers {
   std::uint8_t neg_hi = 0;        // VOP3P
   std::uint8_t cbsz = 0, blgp = 0;
   std::int16_t bitop3 = -1;
+  // DPP control of source 0 (gfx950-isa.md 2), all rows and banks: quad_perm 0x00..0xff, two bits a lane of the quad;
+  // row_ror:n 0x120 + n. -1: no DPP.
+  std::int16_t dpp = -1;
   bool operator==(const Modifiers&) const = default;
 };
 

@@ -125,6 +125,11 @@ constexpr std::uint8_t parse_passes(std::string_view mnemonic) {
   return 4;
 }
 
+// The VOP1 and VOP2 instructions that zyfa moves between lanes with; others of them take DPP too.
+constexpr bool takes_dpp(std::string_view m) {
+  return m == "v_mov_b32" || m == "v_add_f32" || m == "v_max_f32" || m == "v_min_f32" || m == "v_fmac_f32";
+}
+
 constexpr std::uint16_t vector_modifiers(std::string_view m) {
   if (m.starts_with("v_pk_")) return kModPacked | kModClamp;
   if (m == "v_cvt_pk_fp8_f32") return kModNegAbs | kModDestHalf;
@@ -184,6 +189,7 @@ constexpr auto kInfos = [] {
                       (kOperands[i].count == 0 || kOperands[i].info[0].role != Role::kDef);
     info.is_store = contains(row.mnemonic, "_store_") || contains(row.mnemonic, "ds_write");
     info.modifiers = parse_modifiers(row);
+    if (takes_dpp(row.mnemonic)) info.modifiers |= kModDpp;
     if (info.modifiers & kModNegAbs) info.negatable = parse_negatable(row, kOperands[i].count);
   }
   return all;

@@ -45,6 +45,7 @@ enum ModifierBit : std::uint16_t {
   kModScaleSel = 1 << 7,  // op_sel, op_sel_hi of the two scales
   kModFormats = 1 << 8,   // cbsz, blgp as f8f6f4 formats
   kModBitop3 = 1 << 9,
+  kModDpp = 1 << 10,
 };
 
 struct OpInfo {

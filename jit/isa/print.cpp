@@ -21,6 +21,7 @@ class Printer {
     if (inst_.op == Op::kAwait) return await_text();
     out_.reserve(96);
     out_ += info_.mnemonic;
+    if (inst_.mods.dpp >= 0) out_ += "_dpp";
     if (inst_.op == Op::kSWaitcnt && inst_.operands.size() == 1 && std::holds_alternative<Imm>(inst_.operands[0])) {
       waitcnt(static_cast<std::uint32_t>(std::get<Imm>(inst_.operands[0]).value));
       return out_;
@@ -169,8 +170,25 @@ class Printer {
     }
   }
 
+  // bound_ctrl: every lane is written, so that the destination is not read as the value that others keep.
+  void dpp(std::uint32_t control) {
+    if (control < 0x100) {
+      out_ += " quad_perm:[";
+      for (std::uint32_t lane = 0; lane < 4; ++lane) {
+        if (lane != 0) out_ += ',';
+        number(control >> (2 * lane) & 3);
+      }
+      out_ += ']';
+    } else {
+      out_ += " row_ror:";
+      number(control & 15);
+    }
+    out_ += " row_mask:0xf bank_mask:0xf bound_ctrl:1";
+  }
+
   void modifiers() {
     const Modifiers& m = inst_.mods;
+    if (m.dpp >= 0) dpp(static_cast<std::uint32_t>(m.dpp));
     if (info_.unit == Unit::kVmem && m.offen) out_ += " offen";
     if (m.offset != 0) {
       out_ += " offset:";

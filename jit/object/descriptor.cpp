@@ -88,9 +88,10 @@ KernelImage expected_image(const KernelDeclaration& d) {
   image.name = d.symbol;
   image.descriptor_lds = d.lds_bytes;
   image.descriptor_kernarg = d.kernarg_bytes;
-  // Round to nearest even (0); f32 denormals flushed, f16/f64 kept (3): what AMD's attention kernels use. DX10_CLAMP
-  // and IEEE off.
-  image.rsrc1 = ((total + 7) / 8 - 1) | ((sgprs + 7) / 8 - 1) << 6 | 3u << 18 | bit(d.fp16_overflow, 26);
+  // Round to nearest even (0); f32 denormals flushed unless asked for, f16/f64 kept (3): what AMD's attention kernels
+  // use. DX10_CLAMP and IEEE off.
+  const std::uint32_t denormals = (d.f32_denormals ? 3u : 0u) << 16 | 3u << 18;
+  image.rsrc1 = ((total + 7) / 8 - 1) | ((sgprs + 7) / 8 - 1) << 6 | denormals | bit(d.fp16_overflow, 26);
   image.rsrc2 = 2u << 1 | bit(d.workgroup_id_x, 7) | bit(d.workgroup_id_y, 8) | bit(d.workgroup_id_z, 9);
   image.rsrc3 = accum_offset / 4 - 1;
   image.properties = kKernargPointer;

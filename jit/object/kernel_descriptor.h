@@ -25,6 +25,7 @@ struct KernelDeclaration {
   std::uint32_t workgroup_size = 0;
   bool workgroup_id_x = true, workgroup_id_y = true, workgroup_id_z = true;
   bool fp16_overflow = false;
+  bool f32_denormals = false;  // kept, else flushed
   std::vector<KernelArgument> arguments = {};
 };
 

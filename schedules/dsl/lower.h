@@ -19,7 +19,8 @@ struct LoweredKernel {
   std::string register_map;  // text table
 };
 
-// `symbol`, `arguments` and `kernarg_bytes` of `request` are taken; registers, LDS and workgroup size are filled in.
+// `symbol`, `arguments`, `kernarg_bytes` and modes of `request` are taken; registers, LDS and workgroup size are filled
+// in.
 // kScheduleError: does not fit the registers. kCompileError: assembler or verifier findings, each with its DSL origin.
 [[nodiscard]] Expected<LoweredKernel> lower(const Plan& plan, jit::KernelDeclaration request);
 

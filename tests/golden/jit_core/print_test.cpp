@@ -111,6 +111,9 @@ std::vector<Modifiers> modifier_variants(const Instruction& base) {
     add([](Modifiers& m) { m.sc0 = m.sc1 = m.nt = true; });
   }
   if (has(kModClamp)) add([](Modifiers& m) { m.clamp = true; });
+  if (has(kModDpp)) {
+    for (const std::int16_t control : {0xb1, 0x4e, 0x121, 0x12f}) add([=](Modifiers& m) { m.dpp = control; });
+  }
   if (has(kModDestHalf)) add([](Modifiers& m) { m.op_sel = 8; });
   if (has(kModFormats)) {
     for (std::uint8_t a = 0; a <= 4; ++a)
@@ -276,6 +279,13 @@ TEST(Print, KnownForms) {
   m.neg = 1;
   m.abs = 2;
   EXPECT_EQ(text(Op::kVCvtPkFp8F32, {vgpr(0), vgpr(1), vgpr(2)}, m), "v_cvt_pk_fp8_f32 v0, -v1, |v2| op_sel:[0,0,1]");
+  m = {};
+  m.dpp = 0xb1;
+  EXPECT_EQ(text(Op::kVFmacF32, {vgpr(0), vgpr(1), vgpr(2)}, m),
+            "v_fmac_f32_dpp v0, v1, v2 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf bound_ctrl:1");
+  m.dpp = 0x128;
+  EXPECT_EQ(text(Op::kVMovB32, {vgpr(0), vgpr(1)}, m),
+            "v_mov_b32_dpp v0, v1 row_ror:8 row_mask:0xf bank_mask:0xf bound_ctrl:1");
   m = {};
   m.op_sel = 1;
   m.op_sel_hi = 2;

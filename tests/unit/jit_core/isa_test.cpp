@@ -88,6 +88,10 @@ TEST(Facts, VectorAlu) {
   high.op_sel = 8;
   EXPECT_TRUE(facts(Op::kVCvtPkFp8F32, {vgpr(0), vgpr(1), vgpr(2)}, high).dest_half_select);
   EXPECT_FALSE(facts(Op::kVCvtPkFp8F32, {vgpr(0), vgpr(1), vgpr(2)}).dest_half_select);
+  Modifiers moved;
+  moved.dpp = 0xb1;
+  EXPECT_TRUE(facts(Op::kVAddF32, {vgpr(0), vgpr(1), vgpr(2)}, moved).is_dpp);
+  EXPECT_FALSE(facts(Op::kVAddF32, {vgpr(0), vgpr(1), vgpr(2)}).is_dpp);
 }
 
 TEST(Facts, ScalarAndSpecialRegisters) {

@@ -97,6 +97,16 @@ TEST(Assembler, DescriptorHoldsTheDeclaration) {
   EXPECT_GE(object.text.size(), 4u + 1024u);  // prefetch padding
 }
 
+TEST(Assembler, KeepsDenormalsWhenAsked) {
+  Listing listing;
+  listing.symbol = "k";
+  listing.code = {make(Op::kSEndpgm, {})};
+  KernelDeclaration d = sample::declaration("k");
+  d.f32_denormals = true;
+  const CodeObject object = must(read_code_object(must(assemble(listing, d))));
+  EXPECT_EQ(object.find("k")->rsrc1 >> 16 & 15, 0xfu);  // gfx950-isa.md 5.1: f32 and f16/f64, 3 keeps both ways
+}
+
 TEST(Assembler, NotesFollowTheInstructions) {
   Listing listing;
   listing.symbol = "k";
