@@ -1,87 +1,40 @@
 #include "tests/reference/attention.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
-#include <system_error>
-#include <thread>
 
-// Clones for wider vectors; the same operations in the same order, so the same bits. Sanitizers cannot run the
-// resolvers of such functions, which come before their own start-up.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ZYFA_REFERENCE_SANITIZED 1
-#endif
-#endif
-#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
-    !defined(ZYFA_REFERENCE_SANITIZED)
-#define ZYFA_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define ZYFA_WIDE
-#endif
+#include "tests/reference/loops.h"
+#include "tests/reference/work_items.h"
 
 namespace zyfa::reference {
 namespace {
 
-constexpr std::int64_t kRows = 32;     // queries of one work item
-constexpr std::int64_t kKeys = 64;     // keys converted at once
-constexpr std::int64_t kColumns = 16;  // output columns accumulated at once
+constexpr std::int64_t kRows = 32;  // queries of one work item
 
 using Doubles = std::vector<double>;
 
-std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
-
-// scores[r * stride + j] = scale * (q_r . k_j) for one tile of kKeys keys; `keys` is [dim][kKeys], `q` is [rows][dim].
-ZYFA_WIDE void score_tile(const double* q, const double* keys, std::int64_t rows, std::int64_t dim, double scale,
-                          double* scores, std::int64_t stride) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    double sum[kKeys] = {};
-    for (std::int64_t d = 0; d < dim; ++d) {
-      const double query = q[r * dim + d];
-      const double* column = keys + d * kKeys;
-      for (std::int64_t j = 0; j < kKeys; ++j) {
-        sum[j] += query * column[j];
-      }
-    }
-    for (std::int64_t j = 0; j < kKeys; ++j) {
-      scores[r * stride + j] = scale * sum[j];
-    }
-  }
+void copy_row(const Bf16View& view, std::int64_t b, std::int64_t token, std::int64_t head, double* out) {
+  std::transform(view.row(b, token, head), view.row(b, token, head) + view.dim, out, bf16_to_double);
 }
 
-// out[0..dim) += sum over j in [0, count) of weights[j] * values[j * padded + ...], in ascending j for every column.
-ZYFA_WIDE void add_values(const double* weights, const double* values, std::int64_t count, std::int64_t padded,
-                          double* out) {
-  for (std::int64_t first = 0; first < padded; first += kColumns) {
-    double sum[kColumns];
-    for (std::int64_t d = 0; d < kColumns; ++d) {
-      sum[d] = out[first + d];
-    }
-    for (std::int64_t j = 0; j < count; ++j) {
-      const double weight = weights[j];
-      const double* row = values + j * padded + first;
-      for (std::int64_t d = 0; d < kColumns; ++d) {
-        sum[d] += weight * row[d];
-      }
-    }
-    for (std::int64_t d = 0; d < kColumns; ++d) {
-      out[first + d] = sum[d];
-    }
-  }
+void copy_row(const DoubleView& view, std::int64_t b, std::int64_t token, std::int64_t head, double* out) {
+  std::copy_n(view.row(b, token, head), view.dim, out);
 }
 
-std::string describe(const char* name, const Bf16View& view) {
+template <typename View>
+std::string describe(const char* name, const View& view) {
   return std::string(name) + " [" + std::to_string(view.batch) + ", " + std::to_string(view.tokens) + ", " +
          std::to_string(view.heads) + ", " + std::to_string(view.dim) + "]";
 }
 
-Status check(const AttentionCase& problem) {
-  const Bf16View &q = problem.q, &k = problem.k, &v = problem.v;
+template <typename View>
+Status check(const BasicCase<View>& problem) {
+  const View &q = problem.q, &k = problem.k, &v = problem.v;
   const std::string shapes = describe("q", q) + ", " + describe("k", k) + ", " + describe("v", v);
-  for (const Bf16View* view : {&q, &k, &v}) {
+  for (const View* view : {&q, &k, &v}) {
     if (view->batch < 0 || view->tokens < 0 || view->heads < 0 || view->dim < 0) {
       return make_error(ErrorCode::kInvalidArgument, "negative extent in " + shapes + "; all must be at least 0");
     }
@@ -101,16 +54,18 @@ Status check(const AttentionCase& problem) {
 }
 
 // Computes work items: kRows queries of one (batch, head).
+template <typename View>
 class Worker {
  public:
-  Worker(const AttentionCase& problem, AttentionResult& result)
+  Worker(const BasicCase<View>& problem, AttentionResult& result)
       : problem_(problem),
         result_(result),
         dim_(problem.q.dim),
-        padded_((problem.v.dim + kColumns - 1) / kColumns * kColumns),
+        padded_(padded_columns(problem.v.dim)),
         queries_(index(kRows * dim_)),
-        keys_(index(dim_ * kKeys)),
-        values_(index(kKeys * padded_)),
+        key_(index(dim_)),
+        keys_(index(dim_ * kTileKeys)),
+        values_(index(kTileKeys * padded_)),
         out_(index(kRows * padded_)) {}
 
   void run(std::int64_t b, std::int64_t head, std::int64_t first_row) {
@@ -123,10 +78,7 @@ class Worker {
       if (seen_[r].begin < seen_[r].end) {
         all = {std::min(all.begin, seen_[r].begin), std::max(all.end, seen_[r].end)};
       }
-      const std::uint16_t* q = problem_.q.row(b, first_row + r, head);
-      for (std::int64_t d = 0; d < dim_; ++d) {
-        queries_[index(r * dim_ + d)] = bf16_to_double(q[d]);
-      }
+      copy_row(problem_.q, b, first_row + r, head, queries_.data() + r * dim_);
     }
     all.end = std::max(all.begin, all.end);
     score_all(b, key_head, rows, all);
@@ -145,15 +97,15 @@ class Worker {
 
  private:
   void score_all(std::int64_t b, std::int64_t key_head, std::int64_t rows, KeyInterval all) {
-    stride_ = (all.end - all.begin + kKeys - 1) / kKeys * kKeys;
+    stride_ = (all.end - all.begin + kTileKeys - 1) / kTileKeys * kTileKeys;
     scores_.resize(index(kRows * stride_));
-    for (std::int64_t first = all.begin; first < all.end; first += kKeys) {
-      const std::int64_t count = std::min(kKeys, all.end - first);
+    for (std::int64_t first = all.begin; first < all.end; first += kTileKeys) {
+      const std::int64_t count = std::min(kTileKeys, all.end - first);
       std::fill(keys_.begin(), keys_.end(), 0.0);
       for (std::int64_t j = 0; j < count; ++j) {
-        const std::uint16_t* k = problem_.k.row(b, first + j, key_head);
+        copy_row(problem_.k, b, first + j, key_head, key_.data());
         for (std::int64_t d = 0; d < dim_; ++d) {
-          keys_[index(d * kKeys + j)] = bf16_to_double(k[d]);
+          keys_[index(d * kTileKeys + j)] = key_[index(d)];
         }
       }
       score_tile(queries_.data(), keys_.data(), rows, dim_, problem_.softmax_scale,
@@ -182,13 +134,10 @@ class Worker {
 
   void sum_values(std::int64_t b, std::int64_t key_head, std::int64_t rows, KeyInterval all) {
     std::fill(out_.begin(), out_.end(), 0.0);
-    for (std::int64_t first = all.begin; first < all.end; first += kKeys) {
-      const std::int64_t count = std::min(kKeys, all.end - first);
+    for (std::int64_t first = all.begin; first < all.end; first += kTileKeys) {
+      const std::int64_t count = std::min(kTileKeys, all.end - first);
       for (std::int64_t j = 0; j < count; ++j) {
-        const std::uint16_t* v = problem_.v.row(b, first + j, key_head);
-        for (std::int64_t d = 0; d < problem_.v.dim; ++d) {
-          values_[index(j * padded_ + d)] = bf16_to_double(v[d]);
-        }
+        copy_row(problem_.v, b, first + j, key_head, values_.data() + j * padded_);
       }
       for (std::int64_t r = 0; r < rows; ++r) {
         const std::int64_t begin = std::max(first, seen_[r].begin), end = std::min(first + count, seen_[r].end);
@@ -200,13 +149,32 @@ class Worker {
     }
   }
 
-  const AttentionCase& problem_;
+  const BasicCase<View>& problem_;
   AttentionResult& result_;
   std::int64_t dim_, padded_, stride_ = 0;
-  Doubles queries_, keys_, values_, out_, scores_;
+  Doubles queries_, key_, keys_, values_, out_, scores_;
   KeyInterval seen_[kRows];
   double sums_[kRows] = {};
 };
+
+template <typename View>
+Expected<AttentionResult> run_all(const BasicCase<View>& problem, unsigned threads) {
+  if (Status status = check(problem); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  AttentionResult result{problem.q.batch, problem.q.tokens, problem.q.heads, problem.v.dim, {}, {}};
+  result.lse.resize(index(result.batch * result.heads * result.tokens));
+  result.o.resize(result.lse.size() * index(result.dim));
+  const std::int64_t blocks = (result.tokens + kRows - 1) / kRows;
+  const auto make_worker = [&] {
+    return [&, worker = Worker<View>(problem, result)](std::int64_t item) mutable {
+      const std::int64_t head = item / blocks;
+      worker.run(head / result.heads, head % result.heads, item % blocks * kRows);
+    };
+  };
+  for_each_item(result.batch * result.heads * blocks, threads, make_worker);
+  return result;
+}
 
 }  // namespace
 
@@ -214,6 +182,15 @@ Bf16View dense_view(const std::uint16_t* data, std::int64_t batch, std::int64_t 
                     std::int64_t dim) {
   return {data, batch, tokens, heads, dim, tokens * heads * dim, heads * dim, dim};
 }
+
+DoubleView dense_double_view(const double* data, std::int64_t batch, std::int64_t tokens, std::int64_t heads,
+                             std::int64_t dim) {
+  return {data, batch, tokens, heads, dim, tokens * heads * dim, heads * dim, dim};
+}
+
+Status check_case(const AttentionCase& problem) { return check(problem); }
+
+Status check_case(const DoubleCase& problem) { return check(problem); }
 
 KeyInterval visible_keys(Mask mask, std::int64_t i, std::int64_t query_length, std::int64_t key_length) {
   if (mask == Mask::kCausal) {
@@ -223,38 +200,10 @@ KeyInterval visible_keys(Mask mask, std::int64_t i, std::int64_t query_length, s
 }
 
 Expected<AttentionResult> attention(const AttentionCase& problem, unsigned threads) {
-  if (Status status = check(problem); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
-  AttentionResult result{problem.q.batch, problem.q.tokens, problem.q.heads, problem.v.dim, {}, {}};
-  result.lse.resize(index(result.batch * result.heads * result.tokens));
-  result.o.resize(result.lse.size() * index(result.dim));
-  const std::int64_t blocks = (result.tokens + kRows - 1) / kRows;
-  const std::int64_t items = result.batch * result.heads * blocks;
-  std::atomic<std::int64_t> next{0};
-  const auto work = [&] {
-    Worker worker(problem, result);
-    for (std::int64_t item = next++; item < items; item = next++) {
-      const std::int64_t head = item / blocks;
-      worker.run(head / result.heads, head % result.heads, item % blocks * kRows);
-    }
-  };
-  const std::int64_t cores = threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
-  std::vector<std::thread> helpers;
-  // A second thread costs more than a problem of a few items.
-  for (std::int64_t t = 1; t < std::min(cores, items / 4); ++t) {
-    try {
-      helpers.emplace_back(work);
-    } catch (const std::system_error&) {
-      break;  // the threads there are do the work
-    }
-  }
-  work();
-  for (std::thread& helper : helpers) {
-    helper.join();
-  }
-  return result;
+  return run_all(problem, threads);
 }
+
+Expected<AttentionResult> attention(const DoubleCase& problem, unsigned threads) { return run_all(problem, threads); }
 
 double bf16_to_double(std::uint16_t bits) {
   return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
