@@ -3,18 +3,26 @@
 #include <cstddef>
 
 #include "schedules/attention/forward.h"
+#include "schedules/attention/fp8.h"
 #include "schedules/dsl/lower.h"
 #include "schedules/dsl/plan.h"
 #include "schedules/select/kernel_args.h"
 #include "schedules/select/placement.h"
+#include "schedules/select/select.h"
 
 namespace zyfa::schedules {
 namespace {
 
 std::string symbol_of(const KernelSpec& spec, const Placement& placement) {
-  std::string symbol = "zyfa_attention_forward_bf16_d" + std::to_string(spec.head_dim_qk);
+  std::string symbol = "zyfa_attention_forward_" + std::string(name_of(spec.element));
+  symbol += "_d" + std::to_string(spec.head_dim_qk);
   symbol += spec.mask == MaskKind::kCausal ? "_causal" : "_full";
   if (spec.lse == LseOutput::kWritten) symbol += "_lse";
+  if (spec.element != ElementType::kBf16) {
+    symbol += "_" + std::string(name_of(spec.probability)) + "_" + std::string(name_of(spec.block_exponents));
+    symbol += "_" + std::string(name_of(spec.form));
+    if (spec.byte_rounding != ByteRounding::kNearest) symbol += "_" + std::string(name_of(spec.byte_rounding));
+  }
   return symbol + "_" + placement.name;
 }
 
@@ -57,7 +65,8 @@ std::vector<jit::KernelArgument> kernel_arguments() {
 Expected<CompiledKernel> compile_kernel(const KernelSpec& spec) {
   Expected<Placement> placement = parse_placement(spec.placement);
   if (!placement) return tl::unexpected(placement.error());
-  Expected<Algorithm> algorithm = attention_forward(spec);
+  Expected<Algorithm> algorithm =
+      spec.element == ElementType::kBf16 ? attention_forward(spec) : attention_forward_fp8(spec);
   if (!algorithm) return tl::unexpected(algorithm.error());
   Expected<Plan> plan = make_plan(*algorithm, *placement);
   if (!plan) return tl::unexpected(plan.error());

@@ -163,6 +163,7 @@ constexpr std::uint16_t parse_modifiers(const Row& row) {
 
 constexpr std::uint8_t parse_negatable(const Row& row, std::size_t operands) {
   if (row.mnemonic == "v_cvt_pk_u8_f32") return 1;  // the others are a byte number and bytes
+  if (row.mnemonic == "v_ldexp_f32") return 1;      // the other is an integer
   if (row.mnemonic == "v_cndmask_b32") return 3;
   return static_cast<std::uint8_t>((1u << (operands > 0 ? operands - 1 : 0)) - 1);
 }

@@ -1,143 +1,19 @@
-// Finish: O = O^T / row sum in BF16, LSE = ln of the sum.
-#include <cstddef>
-#include <numbers>
-
+// Finish: the row sum over both lane halves, then O and LSE.
 #include "schedules/attention/forward_parts.h"
-#include "schedules/select/kernel_args.h"
+#include "schedules/attention/output.h"
 
 namespace zyfa::schedules::forward {
-namespace {
 
-using jit::FloatImm;
-using jit::Imm;
 using jit::Op;
 using jit::Reg;
 
-constexpr auto kO = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, o));
-constexpr auto kLse = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, lse_address));
-
-struct Lanes {
-  Reg column, half;  // VGPRs
-};
-
-Lanes lane_numbers(StageWriter& w) {
-  const Reg lane = w.vtemp("lane");
-  const Lanes lanes{w.vtemp("column"), w.vtemp("half")};
-  w.op(Op::kVMbcntLo, {lane, Imm{-1}, Imm{0}});
-  w.op(Op::kVMbcntHi, {lane, Imm{-1}, lane}, "lane");
-  w.op(Op::kVAndB32, {lanes.column, Imm{31}, lane});
-  w.op(Op::kVLshrrevB32, {lanes.half, Imm{5}, lane});
-  return lanes;
-}
-
-struct Divisor {
-  Reg inverse;  // VGPR: 1 / row sum
-  Reg empty;    // SGPR pair: lanes whose row saw no key
-};
-
-Divisor divide_by_total(StageWriter& w, Reg total) {
+void finish(StageWriter& w, const Shape& shape) {
+  const Reg total = w.reg("row_sum");
   const Reg other = w.vtemp("other_half");
   w.op(Op::kVMovB32, {other, total});
   w.op(Op::kVPermlane32Swap, {total, other});
   w.op(Op::kVAddF32, {total, total, other}, "row sum over both lane halves");
-  const Divisor divisor{w.vtemp("inverse"), w.stemp("empty", 2)};
-  w.op(Op::kVRcpF32, {divisor.inverse, total});
-  w.op(Op::kVCmpEqF32, {divisor.empty, total, Imm{0}}, "no key seen?");
-  return divisor;
-}
-
-Reg output_descriptor(StageWriter& w, Reg args, Reg rows) {
-  const Reg desc = w.stemp("o_desc", 4);
-  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
-  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
-  add_scaled(w, desc.sub(0, 2), w.reg("head"), args.sub(4, 2), "head");
-  add_scaled(w, desc.sub(0, 2), w.reg("row0"), args.sub(2, 2), "row");
-  row_span(w, desc.sub(2), rows, kWaveQueries, args.sub(2), "o");
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
-  return desc;
-}
-
-// A lane holds 4 consecutive head-dim elements in every second group of 4, its partner the others; one swap gives each
-// lane 8 consecutive elements, 16 bytes.
-void store_output(StageWriter& w, const Lanes& lanes, const Divisor& divisor, Reg desc, Reg stride) {
-  const Reg offset = w.vtemp("o_offset");
-  const Reg half = w.vtemp("o_half");
-  w.op(Op::kVMulLoU32, {offset, lanes.column, stride});
-  w.op(Op::kVLshlrevB32, {half, Imm{4}, lanes.half});
-  w.op(Op::kVAddU32, {offset, offset, half}, "row * stride + 16 * half");
-  for (std::uint32_t block = 0; block < kHeadBlocks; ++block) {
-    const Reg out = w.reg("out", block);
-    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMulF32, {out.sub(r), out.sub(r), divisor.inverse});
-    for (std::uint16_t pair = 0; pair < 2; ++pair) {
-      const Reg packed = w.vtemp("packed", 4);
-      const auto first = static_cast<std::uint16_t>(8 * pair);
-      const auto pack = [&](std::uint16_t to, std::uint16_t r) {
-        w.op(Op::kVCvtPkBf16F32, {packed.sub(to), out.sub(static_cast<std::uint16_t>(first + r)),
-                                  out.sub(static_cast<std::uint16_t>(first + r + 1))});
-      };
-      pack(0, 0);
-      pack(1, 2);
-      pack(2, 4);
-      pack(3, 6);
-      // Selected, not multiplied away: 0 * NaN of a key that the row does not see would stay NaN.
-      for (std::uint16_t r = 0; r < 4; ++r) {
-        w.op(Op::kVCndmaskB32, {packed.sub(r), packed.sub(r), Imm{0}, divisor.empty}, "no key seen: 0");
-      }
-      w.op(Op::kVPermlane32Swap, {packed.sub(0), packed.sub(2)});
-      w.op(Op::kVPermlane32Swap, {packed.sub(1), packed.sub(3)}, "8 consecutive dims a lane");
-      w.op(Op::kBufferStoreDwordx4, {packed, offset, desc, Imm{0}},
-           "O dims " + std::to_string(32 * block + 16 * pair) + "..+15, rows past the end are dropped",
-           {.offset = static_cast<std::int32_t>(64 * block + 32 * pair), .offen = true});
-    }
-  }
-}
-
-void store_lse(StageWriter& w, const Lanes& lanes, Reg total, Reg rows) {
-  const Reg args = w.stemp("lse_args", 4);
-  const Reg batch_stride = w.stemp("lse_batch_stride", 2);
-  w.op(Op::kSLoadDwordx4, {args, w.reg("kernarg"), Imm{kLse}}, "lse: address, head stride");
-  w.op(Op::kSLoadDwordx2, {batch_stride, w.reg("kernarg"), Imm{kLse + 16}}, "lse: batch stride");
-  const Reg desc = w.stemp("lse_desc", 4);
-  const Reg row_bytes = w.stemp("lse_row_bytes", 2);
-  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
-  add_scaled(w, desc.sub(0, 2), w.reg("batch"), batch_stride, "batch");
-  add_scaled(w, desc.sub(0, 2), w.reg("head"), args.sub(2, 2), "head");
-  w.op(Op::kSMovB32, {row_bytes.sub(0), Imm{4}});
-  w.op(Op::kSMovB32, {row_bytes.sub(1), Imm{0}});
-  add_scaled(w, desc.sub(0, 2), w.reg("row0"), row_bytes, "row");
-  const Reg clamped = w.stemp("lse_rows");
-  w.op(Op::kSMinI32, {clamped, rows, Imm{static_cast<std::int32_t>(kWaveQueries)}});
-  w.op(Op::kSMaxI32, {clamped, clamped, Imm{0}});
-  w.op(Op::kSLshlB32, {desc.sub(2), clamped, Imm{2}});
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
-
-  const Reg lse = w.vtemp("lse");
-  w.op(Op::kVLogF32, {lse, total});
-  w.op(Op::kVAddF32, {lse, w.reg("reference"), lse}, "log2 of the sum actually divided by");
-  w.op(Op::kVMulF32, {lse, FloatImm{std::numbers::ln2_v<float>}, lse}, "natural log; -inf for a row that saw no key");
-  // Both lane halves hold the row; the upper half is sent out of range, where stores are dropped.
-  const Reg offset = w.vtemp("lse_offset");
-  const Reg away = w.vtemp("lse_away");
-  w.op(Op::kVLshlrevB32, {offset, Imm{2}, lanes.column});
-  w.op(Op::kVLshlrevB32, {away, Imm{30}, lanes.half});
-  w.op(Op::kVOrB32, {offset, offset, away});
-  w.op(Op::kBufferStoreDword, {lse, offset, desc, Imm{0}}, "LSE", {.offen = true});
-}
-
-}  // namespace
-
-void finish(StageWriter& w, const Shape& shape) {
-  const Reg args = w.stemp("o_args", 8);
-  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{kO}}, "o: address and strides");
-  const Reg rows = w.stemp("rows");
-  w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")},
-       "queries of this wave, may exceed 32 or be negative");
-  const Lanes lanes = lane_numbers(w);
-  const Reg total = w.reg("row_sum");
-  const Divisor divisor = divide_by_total(w, total);
-  store_output(w, lanes, divisor, output_descriptor(w, args, rows), args.sub(2));
-  if (shape.lse == LseOutput::kWritten) store_lse(w, lanes, total, rows);
-  w.op(Op::kSEndpgm, {});
+  write_output(w, shape.lse, {total, w.reg("reference")});
 }
 
 }  // namespace zyfa::schedules::forward

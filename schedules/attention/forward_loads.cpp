@@ -1,5 +1,6 @@
 // K and V: memory to LDS without registers, LDS to MFMA fragments.
 #include "schedules/attention/forward_parts.h"
+#include "schedules/attention/kernel_setup.h"
 
 namespace zyfa::schedules::forward {
 namespace {
@@ -14,7 +15,7 @@ void load_block(StageWriter& w, const std::string& name) {
   const Reg desc = w.reg(name + "_desc");
   const Reg left = w.reg(name + "_left");
   const Reg stride = w.reg(name + "_stride");
-  row_span(w, desc.sub(2), left, kKeyTile, stride, name);
+  row_span(w, desc.sub(2), {left, kKeyTile, stride, kRowBytes}, name);
   const std::uint32_t waves = w.placement().waves;
   const std::uint32_t rounds = kTileBytes / kLoadBytes / waves;
   const Reg step = w.stemp("round_step");

@@ -15,7 +15,6 @@ inline constexpr std::uint32_t kHeadSteps = 128 / 16;   // 16-wide steps of the 
 inline constexpr std::uint32_t kHeadBlocks = 128 / 32;  // 32-row blocks of O^T
 inline constexpr std::uint32_t kKeyBlocks = kKeyTile / 32;
 inline constexpr std::uint32_t kKeySteps = kKeyTile / 16;
-inline constexpr std::int32_t kBufferWord3 = 0x00020000;  // raw buffer, format 32 (gfx950-isa.md 3.2)
 inline constexpr float kReferenceSlack = 8.0F;  // binades; P stays below 2^8, which bf16 and fp32 sums hold with ease
 
 struct Shape {
@@ -35,11 +34,5 @@ void move_reference(StageWriter& w);
 void probabilities(StageWriter& w);
 void accumulate(StageWriter& w);
 void finish(StageWriter& w, const Shape& shape);
-
-// Scalar helpers shared by setup and finish.
-// base += index * stride, all 64-bit but the index.
-void add_scaled(StageWriter& w, jit::Reg base, jit::Reg index, jit::Reg stride, const std::string& what);
-// Bytes that `rows` rows of kRowBytes at `stride` span, 0 when rows <= 0; rows is clamped to `most`.
-void row_span(StageWriter& w, jit::Reg to, jit::Reg rows, std::int32_t most, jit::Reg stride, const std::string& what);
 
 }  // namespace zyfa::schedules::forward

@@ -1,8 +1,8 @@
 // Setup: arguments, this wave's query rows, descriptors, per-lane LDS addresses, loop-carried state, trip count.
-#include <bit>
 #include <cstddef>
 
 #include "schedules/attention/forward_parts.h"
+#include "schedules/attention/kernel_setup.h"
 #include "schedules/select/kernel_args.h"
 
 namespace zyfa::schedules::forward {
@@ -16,52 +16,8 @@ using jit::Reg;
 constexpr auto kQ = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, q));
 constexpr auto kK = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, k));
 constexpr auto kV = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, v));
-constexpr auto kLengths = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, query_length));
 
-// The scalars that several parts of setup need.
-struct Scalars {
-  Reg lengths;  // query length, key length, head ratio magic, scale
-  Reg key_head;
-  Reg group_row;  // first query of the workgroup
-  Reg lane;       // VGPR: lane number
-  Reg column;     // VGPR: lane % 32, the query of this lane
-  Reg half;       // VGPR: lane / 32
-};
-
-std::int32_t group_queries(StageWriter& w) { return static_cast<std::int32_t>(kWaveQueries * w.placement().waves); }
-
-// Workgroup id x counts query tiles; causal kernels take the longest rows first so that the last workgroups are short.
-void locate_group(StageWriter& w, const Shape& shape, const Reg& tile_id, Scalars& s) {
-  s.group_row = w.stemp("group_row");
-  const Imm shift{std::countr_zero(static_cast<std::uint32_t>(group_queries(w)))};
-  if (shape.mask == MaskKind::kCausal) {
-    const Reg tiles = w.stemp("tiles");
-    w.op(Op::kSAddU32, {tiles, s.lengths.sub(0), Imm{group_queries(w) - 1}});
-    w.op(Op::kSLshrB32, {tiles, tiles, shift}, "query tiles");
-    w.op(Op::kSSubU32, {tiles, tiles, Imm{1}});
-    w.op(Op::kSSubU32, {tiles, tiles, tile_id}, "longest rows first");
-    w.op(Op::kSLshlB32, {s.group_row, tiles, shift});
-  } else {
-    w.op(Op::kSLshlB32, {s.group_row, tile_id, shift}, "first query of the workgroup");
-  }
-}
-
-void locate_lane(StageWriter& w, const Reg& thread, Scalars& s) {
-  const Reg wave = w.vtemp("wave");
-  w.op(Op::kVLshrrevB32, {wave, Imm{6}, thread});
-  w.op(Op::kVReadfirstlaneB32, {w.wave(), wave}, "wave of the workgroup");
-  s.lane = w.vtemp("lane");
-  s.column = w.vtemp("column");
-  s.half = w.vtemp("half");
-  w.op(Op::kVAndB32, {s.lane, Imm{63}, thread}, "lane");
-  w.op(Op::kVAndB32, {s.column, Imm{31}, thread}, "query of this lane");
-  w.op(Op::kVLshrrevB32, {s.half, Imm{5}, s.lane}, "lane half");
-  w.op(Op::kSLshlB32, {w.reg("row0"), w.wave(), Imm{5}});
-  w.op(Op::kSAddU32, {w.reg("row0"), w.reg("row0"), s.group_row}, "first query of the wave");
-  w.op(Op::kSLshlB32, {w.reg("wave_lds"), w.wave(), Imm{10}}, "this wave's share of a load round");
-}
-
-void load_queries(StageWriter& w, const Scalars& s) {
+void load_queries(StageWriter& w, const SetupRegs& s) {
   const Reg args = w.stemp("q_args", 8);
   w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{kQ}}, "q: address and strides");
   const Reg desc = w.stemp("q_desc", 4);
@@ -71,7 +27,7 @@ void load_queries(StageWriter& w, const Scalars& s) {
   add_scaled(w, desc.sub(0, 2), w.reg("row0"), args.sub(2, 2), "row");
   const Reg rows = w.stemp("q_rows");
   w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")});
-  row_span(w, desc.sub(2), rows, kWaveQueries, args.sub(2), "q");
+  row_span(w, desc.sub(2), {rows, kWaveQueries, args.sub(2), kRowBytes}, "q");
   w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
   const Reg offset = w.vtemp("q_offset");
   const Reg half = w.vtemp("q_half");
@@ -86,7 +42,7 @@ void load_queries(StageWriter& w, const Scalars& s) {
 
 // Descriptor and per-lane offset of K or V. LDS placement is linear in the lane, so the bank swizzle permutes the
 // 16-byte chunks of the memory row that a lane fetches (gfx950-isa.md 3.1): K by row % 16, V by 4 * (row % 4).
-void prepare_operand(StageWriter& w, const Scalars& s, const std::string& name, std::int32_t args_offset) {
+void prepare_operand(StageWriter& w, const SetupRegs& s, const std::string& name, std::int32_t args_offset) {
   const Reg args = w.stemp(name + "_args", 8);
   w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{args_offset}}, name + ": address and strides");
   const Reg desc = w.reg(name + "_desc");
@@ -120,7 +76,7 @@ void prepare_operand(StageWriter& w, const Scalars& s, const std::string& name, 
 }
 
 // K fragment: lane reads key lane % 32, chunk 2 * step + half of the swizzled row; the step only flips address bits.
-void prepare_key_reads(StageWriter& w, const Scalars& s) {
+void prepare_key_reads(StageWriter& w, const SetupRegs& s) {
   const Reg chunk = w.vtemp("k_read_chunk");
   const Reg row = w.vtemp("k_read_row");
   w.op(Op::kVAndB32, {chunk, Imm{15}, s.lane}, "key % 16");
@@ -135,7 +91,7 @@ void prepare_key_reads(StageWriter& w, const Scalars& s) {
 
 // V fragment by transpose reads (gfx950-isa.md 3.4): lane i of a 16-lane group q supplies key 4 * half + i / 4 and
 // head-dim elements 16 * (q % 2) + 4 * (i % 4); the 32-wide head-dim block only flips address bits.
-void prepare_value_reads(StageWriter& w, const Scalars& s) {
+void prepare_value_reads(StageWriter& w, const SetupRegs& s) {
   const Reg in_group = w.vtemp("v_in_group");
   const Reg key = w.vtemp("v_key");
   const Reg chunk = w.vtemp("v_chunk");
@@ -161,46 +117,9 @@ void prepare_value_reads(StageWriter& w, const Scalars& s) {
   }
 }
 
-// key_limit: the last key this lane's query sees, less 4 * half so that masking compares with constants; first_limit:
-// the last key that the wave's first query sees, below which no block needs the mask.
-void prepare_limits(StageWriter& w, const Shape& shape, const Scalars& s) {
-  const Reg last_key = w.stemp("last_key");
-  const Reg limit = w.reg("key_limit");
-  w.op(Op::kSSubI32, {last_key, s.lengths.sub(1), Imm{1}});
-  if (shape.mask == MaskKind::kCausal) {
-    const Reg diagonal = w.stemp("diagonal");
-    w.op(Op::kSSubI32, {diagonal, s.lengths.sub(1), s.lengths.sub(0)}, "Sk - Sq: bottom-right aligned");
-    w.op(Op::kSAddI32, {diagonal, diagonal, w.reg("row0")});
-    w.op(Op::kSMinI32, {w.reg("first_limit"), diagonal, last_key});
-    w.op(Op::kVAddU32, {limit, diagonal, s.column});
-    w.op(Op::kVMinI32, {limit, last_key, limit});
-  } else {
-    w.op(Op::kSMovB32, {w.reg("first_limit"), last_key});
-    w.op(Op::kVMovB32, {limit, last_key});
-  }
-  const Reg shift = w.vtemp("half_rows");
-  w.op(Op::kVLshlrevB32, {shift, Imm{2}, s.half});
-  w.op(Op::kVSubU32, {limit, limit, shift});
-}
-
-void count_trips(StageWriter& w, const Shape& shape, const Scalars& s) {
-  const Reg keys = w.stemp("keys");
-  if (shape.mask == MaskKind::kCausal) {
-    w.op(Op::kSAddI32, {keys, s.group_row, Imm{group_queries(w)}});
-    w.op(Op::kSMinI32, {keys, keys, s.lengths.sub(0)}, "one past the workgroup's last query");
-    w.op(Op::kSSubI32, {keys, keys, s.lengths.sub(0)});
-    w.op(Op::kSAddI32, {keys, keys, s.lengths.sub(1)}, "keys that query sees");
-    w.op(Op::kSMaxI32, {keys, keys, Imm{0}});
-  } else {
-    w.op(Op::kSMovB32, {keys, s.lengths.sub(1)});
-  }
-  w.op(Op::kSAddU32, {keys, keys, Imm{static_cast<std::int32_t>(kKeyTile - 1)}});
-  w.op(Op::kSLshrB32, {w.trips(), keys, Imm{6}}, "blocks of 64 keys");
-}
-
 // The loop multiplies row maxima by the scale, which is right for a positive one only: a negative sign moves into Q,
 // exactly, and 0 becomes a scale so small that every probability rounds to 1 while a masked score stays -inf.
-void apply_scale(StageWriter& w, const Scalars& s) {
+void apply_scale(StageWriter& w, const SetupRegs& s) {
   constexpr std::int32_t kTiny = 0x0d800000;  // 2^-100
   const Reg scale = w.reg("scale");
   const Reg sign = w.stemp("sign");
@@ -229,55 +148,16 @@ void clear_state(StageWriter& w) {
 
 }  // namespace
 
-void add_scaled(StageWriter& w, Reg base, Reg index, Reg stride, const std::string& what) {
-  const Reg low = w.stemp("low");
-  const Reg high = w.stemp("high");
-  const Reg cross = w.stemp("cross");
-  w.op(Op::kSMulI32, {low, index, stride.sub(0)});
-  w.op(Op::kSMulHiU32, {high, index, stride.sub(0)});
-  w.op(Op::kSMulI32, {cross, index, stride.sub(1)});
-  w.op(Op::kSAddU32, {high, high, cross});
-  w.op(Op::kSAddU32, {base.sub(0), base.sub(0), low});
-  w.op(Op::kSAddcU32, {base.sub(1), base.sub(1), high}, "+ " + what + " * stride");
-}
-
-void row_span(StageWriter& w, Reg to, Reg rows, std::int32_t most, Reg stride, const std::string& what) {
-  const Reg span = w.stemp("span");
-  w.op(Op::kSMinI32, {span, rows, Imm{most}});
-  w.op(Op::kSSubI32, {span, span, Imm{1}});
-  w.op(Op::kSMulI32, {span, span, stride});
-  w.op(Op::kSAddU32, {span, span, Imm{static_cast<std::int32_t>(kRowBytes)}});
-  w.op(Op::kSCmpGtI32, {rows, Imm{0}});
-  w.op(Op::kSCselectB32, {to, span, Imm{0}}, what + ": bytes in range, so that rows past the end read 0");
-}
-
 void setup(StageWriter& w, const Shape& shape) {
-  const Reg kernarg = w.pinned(jit::Bank::kSgpr, 2, "abi_kernarg", 0);
-  const Reg tile_id = w.pinned(jit::Bank::kSgpr, 1, "abi_workgroup_x", 2);
-  const Reg head_id = w.pinned(jit::Bank::kSgpr, 1, "abi_workgroup_y", 3);
-  const Reg batch_id = w.pinned(jit::Bank::kSgpr, 1, "abi_workgroup_z", 4);
-  const Reg thread = w.pinned(jit::Bank::kVgpr, 1, "abi_thread", 0);
-  Scalars s;
-  s.lengths = w.stemp("lengths", 4);
-  w.op(Op::kSMovB64, {w.reg("kernarg"), kernarg});
-  w.op(Op::kSLoadDwordx4, {s.lengths, w.reg("kernarg"), Imm{kLengths}}, "lengths, head ratio, scale");
-  w.op(Op::kSMovB32, {w.reg("head"), head_id});
-  w.op(Op::kSMovB32, {w.reg("batch"), batch_id});
-  w.op(Op::kSMovB32, {w.reg("query_length"), s.lengths.sub(0)});
-  s.key_head = w.stemp("key_head");
-  w.op(Op::kSLshlB32, {s.key_head, w.reg("head"), Imm{1}});
-  w.op(Op::kSAddU32, {s.key_head, s.key_head, Imm{1}});
-  w.op(Op::kSMulHiU32, {s.key_head, s.key_head, s.lengths.sub(2)}, "head / (query heads per key head)");
-
-  locate_group(w, shape, tile_id, s);
-  locate_lane(w, thread, s);
+  const SetupRegs s = begin_setup(w, shape.mask);
+  w.op(Op::kSLshlB32, {w.reg("wave_lds"), w.wave(), Imm{10}}, "this wave's share of a load round");
   load_queries(w, s);
   prepare_operand(w, s, "k", kK);
   prepare_operand(w, s, "v", kV);
   prepare_key_reads(w, s);
   prepare_value_reads(w, s);
-  prepare_limits(w, shape, s);
-  count_trips(w, shape, s);
+  prepare_limits(w, shape.mask, s);
+  count_trips(w, shape.mask, s);
   clear_state(w);
   apply_scale(w, s);
 }

@@ -95,10 +95,12 @@ void move_reference(StageWriter& w) {
   w.op(Op::kVAddF32, {w.reg("reference_limit"), FloatImm{kReferenceSlack}, raised});
   w.op(Op::kVMovB32, {factor.sub(1), factor.sub(0)});
   w.op(Op::kVMulF32, {w.reg("row_sum"), w.reg("row_sum"), factor.sub(0)});
+  const std::uint16_t width = w.placement().math == VectorMath::kPacked ? 2 : 1;
   for (std::uint32_t block = 0; block < kHeadBlocks; ++block) {
-    for (std::uint16_t r = 0; r < 16; r += 2) {
-      const Reg pair = w.reg("out", block).sub(r, 2);
-      w.op(Op::kVPkMulF32, {pair, pair, factor}, "O in units of the new reference");
+    for (std::uint16_t r = 0; r < 16; r = static_cast<std::uint16_t>(r + width)) {
+      const Reg part = w.reg("out", block).sub(r, width);
+      const Op multiply = width == 2 ? Op::kVPkMulF32 : Op::kVMulF32;
+      w.op(multiply, {part, part, factor.sub(0, width)}, "O in units of the new reference");
     }
   }
   w.place(skip);

@@ -3,6 +3,7 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "jit/isa/op_info.h"
 
@@ -28,6 +29,14 @@ SpecialUse special_use(const jit::Instruction& instruction) {
   return use;
 }
 
+bool writes_exec(const jit::Instruction& instruction) {
+  return (special_use(instruction).writes >> static_cast<unsigned>(jit::Special::kExec) & 1U) != 0;
+}
+
+bool fills_exec(const jit::Instruction& instruction) {
+  return instruction.op == jit::Op::kSMovB64 && instruction.operands[1] == jit::Operand{jit::Imm{-1}};
+}
+
 void glue(std::vector<std::uint8_t>& glued, std::size_t from, std::size_t to) {
   for (std::size_t i = from; i < to; ++i) glued[i] = 1;
 }
@@ -39,6 +48,7 @@ std::vector<std::uint8_t> glued_to_next(const std::vector<jit::Instruction>& cod
   std::array<std::size_t, kSpecials> written{};
   std::array<bool, kSpecials> live{};
   std::map<std::uint32_t, std::size_t> branches;  // label -> first branch to it
+  std::optional<std::size_t> narrowed;            // where some lanes were switched off
   for (std::size_t i = 0; i < code.size(); ++i) {
     const SpecialUse use = special_use(code[i]);
     for (std::size_t s = 0; s < kSpecials; ++s) {
@@ -47,6 +57,10 @@ std::vector<std::uint8_t> glued_to_next(const std::vector<jit::Instruction>& cod
         written[s] = i;
         live[s] = true;
       }
+    }
+    if (writes_exec(code[i])) {
+      if (narrowed) glue(glued, *narrowed, i);
+      narrowed = fills_exec(code[i]) ? std::nullopt : std::optional(i);
     }
     for (const jit::Operand& operand : code[i].operands) {
       const auto* label = std::get_if<jit::Label>(&operand);

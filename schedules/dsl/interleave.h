@@ -1,7 +1,7 @@
 // Merges the instruction streams of one interleaved item, instruction by instruction in proportion to their weights.
 //
 // A run of instructions that must not be parted is taken whole: from a write of SCC, VCC, EXEC or M0 to the last use of
-// that value, and from a branch to the label it skips to.
+// that value, from a branch to the label it skips to, and from where lanes are switched off to where all are on again.
 #pragma once
 
 #include <cstdint>

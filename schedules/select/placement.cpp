@@ -109,8 +109,9 @@ class Parser {
     if (*key == "buffers") return buffers();
     if (*key == "loop") return loop();
     if (*key == "prio") return priorities();
+    if (*key == "math") return math();
     at_ = start;
-    return fail("one of name, waves, groups, buffers, loop, prio");
+    return fail("one of name, waves, groups, buffers, loop, prio, math");
   }
 
   template <typename T>
@@ -152,6 +153,18 @@ class Parser {
       if (!n) return tl::unexpected(n.error());
       placement_.priorities.push_back(*n);
     } while (take(','));
+    return {};
+  }
+
+  Status math() {
+    const std::size_t start = at_;
+    Expected<std::string> word = identifier();
+    if (!word) return tl::unexpected(word.error());
+    if (*word != "packed" && *word != "scalar") {
+      at_ = start;
+      return fail("packed or scalar");
+    }
+    placement_.math = *word == "packed" ? VectorMath::kPacked : VectorMath::kScalar;
     return {};
   }
 
@@ -258,6 +271,7 @@ std::string unparse(const Placement& placement) {
   if (!placement.priorities.empty()) {
     text += ";prio=" + join(placement.priorities, ",", [](std::uint32_t p) { return std::to_string(p); });
   }
+  if (placement.math == VectorMath::kScalar) text += ";math=scalar";
   return text;
 }
 

@@ -4,15 +4,15 @@
 // clang-format off
 //   placement := clause { ';' clause }
 //   clause    := 'name=' ident | 'waves=' int | 'groups=' int | 'buffers=' tile ':' int { ',' tile ':' int }
-//              | 'loop=' phase { '|' phase } | 'prio=' int { ',' int }
+//              | 'loop=' phase { '|' phase } | 'prio=' int { ',' int } | 'math=' ( 'packed' | 'scalar' )
 //   phase     := item { ',' item }                      phases are separated by a workgroup barrier
 //   item      := stage | '{' stream { '/' stream } '}'  a stage alone, or streams interleaved instruction by instruction
 //   stream    := stage { ',' stage } [ ':' int ]        the weight: instructions taken per round, default 1
 //   stage     := ident [ '@' int ]                      lead: the stage works that many iterations ahead of the loop trip
 // clang-format on
-// Canonical form: clauses in the order above, no spaces; leads of 0, weights of 1 and buffers of 1 left out; buffers
-// sorted by tile name. unparse(parse(t)) is canonical, and parse(unparse(x)) = x for every placement that a plan
-// accepts.
+// Canonical form: clauses in the order above, no spaces; leads of 0, weights of 1, buffers of 1 and math=packed left
+// out; buffers sorted by tile name. unparse(parse(t)) is canonical, and parse(unparse(x)) = x for every placement that
+// a plan accepts.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +48,10 @@ struct Phase {
   bool operator==(const Phase&) const = default;
 };
 
+// Whether fp32 arithmetic on pairs may use packed instructions, which take cycles from the matrix pipe
+// (mi355x-timing.md 1.3). The results are the same.
+enum class VectorMath : std::uint8_t { kPacked, kScalar };
+
 struct Placement {
   std::string name;
   std::uint32_t waves = 4;                       // of a workgroup: 1, 2, 4 or 8
@@ -55,6 +59,7 @@ struct Placement {
   std::map<std::string, std::uint32_t> buffers;  // tile -> copies (1..4); absent = 1
   std::vector<Phase> loop;
   std::vector<std::uint32_t> priorities;  // s_setprio per phase, or empty
+  VectorMath math = VectorMath::kPacked;
   bool operator==(const Placement&) const = default;
 };
 

@@ -15,4 +15,19 @@ inline constexpr std::string_view kPingpongPlacement =
     "name=pingpong;waves=8;groups=2;buffers=k:2,v:2;"
     "loop=load_v@1,{qk@1/read_v:2},pv|load_k@3,{mask@1,max@1,rescale@1,exp@1:8/read_k@2};prio=1,0";
 
+// The same three for 8-bit attention. The scalar one spends no packed fp32 instruction, whose cycles come out of the
+// matrix pipe of the group that multiplies.
+inline constexpr std::string_view kFp8NaivePlacement =
+    "name=fp8_naive;waves=4;groups=1;"
+    "loop=load_k,load_v|read_k,qk,mask,max,rescale,prob,read_v,pv,sum,add_sum";
+
+inline constexpr std::string_view kFp8PingpongPlacement =
+    "name=fp8_pingpong;waves=8;groups=2;buffers=k:2,v:2;"
+    "loop=load_v@1,{qk@1/read_v:2},pv,sum|load_k@3,add_sum,{mask@1,max@1,rescale@1,prob@1:8/read_k@2};prio=1,0";
+
+inline constexpr std::string_view kFp8PingpongScalarPlacement =
+    "name=fp8_pingpong_scalar;waves=8;groups=2;buffers=k:2,v:2;"
+    "loop=load_v@1,{qk@1/read_v:2},pv,sum|load_k@3,add_sum,{mask@1,max@1,rescale@1,prob@1:8/read_k@2};prio=1,0;"
+    "math=scalar";
+
 }  // namespace zyfa::schedules

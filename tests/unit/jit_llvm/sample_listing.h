@@ -57,6 +57,10 @@ inline Instruction instruction_of(Op op, std::uint32_t salt) {
   for (std::size_t i = 0; i < info.operands.size(); ++i) instruction.operands.push_back(operand_for(info, i, salt));
   if (info.unit == Unit::kMfma && info.operands[3].kind == Kind::kMfmaC) {
     instruction.operands[3] = instruction.operands[0];  // accumulate in place
+    // Scales apart from D.
+    for (std::size_t i = 4; i < instruction.operands.size(); ++i) {
+      instruction.operands[i] = vgpr((std::get<Reg>(instruction.operands[0]).id + 16) % (kVgprs - 1));
+    }
   }
   if ((info.modifiers & kModOffen) != 0) instruction.mods.offen = true;
   if ((info.modifiers & kModOffset) != 0) instruction.mods.offset = static_cast<std::int32_t>(salt % 128 * 16);

@@ -1,0 +1,21 @@
+// Finish: the row sum stands in every lane already; O and LSE in their own units.
+#include "schedules/attention/fp8_parts.h"
+
+namespace zyfa::schedules::fp8 {
+
+using jit::FloatImm;
+using jit::Op;
+using jit::Reg;
+
+void finish(StageWriter& w, const Variant& v) {
+  const Reg reference = w.vtemp("reference_log2");
+  w.op(Op::kVMulF32, {reference, FloatImm{1.0F / v.units()}, w.reg("reference")}, "units to log2");
+  if (!v.always_exponents()) {
+    w.op(Op::kVSubrevF32, {reference, FloatImm{kTopBinades}, reference}, "the top stands for the reference");
+  }
+  const Reg descale = w.vtemp("v_descale");
+  w.op(Op::kVMovB32, {descale, w.reg("v_descale")});
+  forward::write_output(w, v.lse, {w.reg("row_sum").sub(0), reference, descale});
+}
+
+}  // namespace zyfa::schedules::fp8

@@ -1,0 +1,91 @@
+// The matrix products: S^T = K Q^T, O^T += V^T P^T, and the row sum of the rounded P.
+#include "schedules/attention/fp8_parts.h"
+
+namespace zyfa::schedules::fp8 {
+namespace {
+
+using jit::Imm;
+using jit::Op;
+using jit::Operand;
+using jit::Reg;
+
+std::string score_comment(std::uint32_t block, std::uint32_t first_dim, std::uint32_t dims) {
+  return "S^T keys " + std::to_string(32 * block) + "..+31, dims " + std::to_string(first_dim) + "..+" +
+         std::to_string(dims - 1);
+}
+
+void integer_scores(StageWriter& w, const Variant& v, std::uint32_t block) {
+  const Reg score = w.reg("score", block);
+  for (std::uint32_t step = 0; step < v.steps(); ++step) {
+    for (std::uint16_t part = 0; part < 2; ++part) {
+      const auto at = static_cast<std::uint16_t>(4 * part);
+      const Reg start = step + part == 0 ? w.reg("score_start") : score;
+      w.op(Op::kVMfmaI32_32x32x32I8,
+           {score, w.reg("k_frag", block * v.steps() + step).sub(at, 4), w.reg("q", step).sub(at, 4), start},
+           score_comment(block, kStepDims * step + 32 * part, 32));
+    }
+  }
+}
+
+void float_scores(StageWriter& w, const Variant& v, std::uint32_t block) {
+  const Reg score = w.reg("score", block);
+  for (std::uint32_t step = 0; step < v.steps(); ++step) {
+    const Reg keys = w.reg("k_frag", block * v.steps() + step);
+    const std::string comment = score_comment(block, kStepDims * step, kStepDims);
+    if (v.folded()) {
+      const Reg start = step == 0 ? w.reg("score_start") : score;
+      w.op(Op::kVMfmaScaleF32_32x32x64F8f6f4,
+           {score, keys, w.reg("q", step), start, w.reg("unit_scale"), w.reg("q_scale")}, comment);
+    } else {
+      const Operand start = step == 0 ? Operand{Imm{0}} : Operand{score};
+      w.op(Op::kVMfmaF32_32x32x64F8f6f4, {score, keys, w.reg("q", step), start}, comment);
+    }
+  }
+}
+
+}  // namespace
+
+void scores(StageWriter& w, const Variant& v) {
+  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+    v.integer() ? integer_scores(w, v, block) : float_scores(w, v, block);
+  }
+}
+
+void accumulate(StageWriter& w, const Variant& v) {
+  for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
+    const Reg out = w.reg("out", block);
+    const std::string comment = "O^T dims " + std::to_string(32 * block) + "..+31";
+    if (v.uses_exponents()) {
+      w.op(Op::kVMfmaScaleF32_32x32x64F8f6f4,
+           {out, w.reg("v_frag", block), w.reg("prob"), out, w.reg("unit_scale"), w.reg("prob_scale")},
+           comment + ", times 2^exponent");
+    } else {
+      w.op(Op::kVMfmaF32_32x32x64F8f6f4, {out, w.reg("v_frag", block), w.reg("prob"), out}, comment);
+    }
+  }
+}
+
+void sum_block(StageWriter& w, const Variant& v) {
+  const Reg prob = w.reg("prob");
+  const std::string comment = "row sum of the rounded P";
+  if (v.always_exponents()) {
+    w.op(Op::kVMfmaF32_16x16x128F8f6f4, {w.reg("block_sum"), w.reg("ones"), prob, Imm{0}}, comment + ", of this block");
+    return;
+  }
+  const jit::Label skip = w.new_label();
+  if (v.two_paths()) {
+    w.op(Op::kSCmpLgU32, {w.reg("far"), Imm{0}}, "summed already by the far path?");
+    w.op(Op::kSCbranchScc1, {skip});
+  }
+  w.op(Op::kVMfmaF32_16x16x128F8f6f4, {w.reg("row_sum"), w.reg("ones"), prob, w.reg("row_sum")}, comment);
+  if (v.two_paths()) w.place(skip);
+}
+
+void add_block_sum(StageWriter& w, const Variant& v) {
+  if (!v.always_exponents()) return;
+  const Reg weight = w.vtemp("block_weight");
+  w.op(Op::kVLshlrevB32, {weight, Imm{23}, w.reg("prob_scale")}, "E8M0 code to float: 2^exponent");
+  w.op(Op::kVFmaF32, {w.reg("row_sum"), w.reg("block_sum").sub(0), weight, w.reg("row_sum")}, "row sum");
+}
+
+}  // namespace zyfa::schedules::fp8

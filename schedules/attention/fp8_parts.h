@@ -1,0 +1,86 @@
+// The parts of 8-bit attention, one file each: setup, loads, matrix, reference, probabilities, finish.
+#pragma once
+
+#include <cstdint>
+
+#include "schedules/attention/forward.h"
+#include "schedules/attention/kernel_setup.h"
+#include "schedules/attention/output.h"
+#include "schedules/dsl/stage_writer.h"
+#include "schedules/select/kernel_spec.h"
+
+namespace zyfa::schedules::fp8 {
+
+inline constexpr std::uint32_t kValueRowBytes = 128;
+inline constexpr std::uint32_t kStepDims = 64;  // of the head dim in one 32x32x64 MFMA
+inline constexpr std::uint32_t kKeyBlocks = kKeyTile / 32;
+inline constexpr std::uint32_t kLoadBytes = 1024;  // one direct-to-LDS dwordx4 of a wave: 64 lanes x 16 bytes
+inline constexpr std::uint32_t kMaxLoadRounds = 3;
+inline constexpr std::int32_t kMinWaves = 4;
+
+// The top of a block under its exponent, or of a row without exponents: 2^8, so that e4m3 spends its codes from 2^-6
+// up.
+inline constexpr float kTopBinades = 8.0F;
+// How far a block may rise above the reference of its row before the reference moves: with exponents 8 binades; without
+// them as far as codes reach (126 = 448 = 2^8.8).
+inline constexpr float kExponentSlack = 8.0F;
+inline constexpr float kTopSlack = 0.8F;
+// Exponents stay in E8M0's range with room: 2^-119 of the reference is nothing.
+inline constexpr float kLeastExponent = -119.0F;
+inline constexpr float kNoReference = -3.0e38F;  // of a row that has seen no key; finite, so that -inf minus it is -inf
+inline constexpr std::int32_t kUnitExponent = 127;  // E8M0 code of 1
+inline constexpr std::int32_t kIntegerStart =
+    0x4b400000;  // 12582912.0F: an int32 accumulator n above it reads 12582912 + n
+inline constexpr float kIntegerZero = 12582912.0F;
+
+struct Variant {
+  std::uint32_t head_dim = 128;  // of q and k
+  MaskKind mask = MaskKind::kFull;
+  LseOutput lse = LseOutput::kNone;
+  ElementType scores = ElementType::kFp8E4M3;
+  ProbabilityRule probability = ProbabilityRule::kLean;
+  BlockExponents exponents = BlockExponents::kUsed;
+  ScoreForm form = ScoreForm::kMultiplyAdd;
+  ByteRounding rounding = ByteRounding::kNearest;
+
+  [[nodiscard]] std::uint32_t steps() const { return head_dim / kStepDims; }
+  [[nodiscard]] std::uint32_t key_tile_bytes() const { return kKeyTile * head_dim; }
+  [[nodiscard]] bool lean() const { return probability == ProbabilityRule::kLean; }
+  [[nodiscard]] bool folded() const { return form == ScoreForm::kFolded; }
+  [[nodiscard]] bool integer() const { return scores == ElementType::kInt8; }
+  // Folded kernels choose at run time; these have an exponent for every block.
+  [[nodiscard]] bool always_exponents() const { return exponents == BlockExponents::kUsed && !folded(); }
+  [[nodiscard]] bool uses_exponents() const { return exponents == BlockExponents::kUsed; }
+  // A near path without exponents and a far path with them, chosen at run time.
+  [[nodiscard]] bool two_paths() const { return uses_exponents() && folded(); }
+  // Units of a binade.
+  [[nodiscard]] float units() const { return lean() ? 8.0F : 1.0F; }
+  // What stands for a probability of 1 before conversion: the e4m3 code that makes the mean relative error zero
+  // (docs/numerics.md), half a code more where conversion truncates; exact: 2^0.
+  [[nodiscard]] float one() const {
+    constexpr float kUnbiased = 55.543F;
+    if (!lean()) return 0.0F;
+    return rounding == ByteRounding::kNearest ? kUnbiased : kUnbiased + 0.5F;
+  }
+  // The same for the top, in units.
+  [[nodiscard]] float top() const { return one() + units() * kTopBinades; }
+};
+
+void setup(StageWriter& w, const Variant& v);
+void load_keys(StageWriter& w, const Variant& v);
+void load_values(StageWriter& w);
+void read_keys(StageWriter& w, const Variant& v);
+void read_values(StageWriter& w);
+void scores(StageWriter& w, const Variant& v);
+void row_maximum(StageWriter& w, const Variant& v);
+void move_reference(StageWriter& w, const Variant& v);
+void probabilities(StageWriter& w, const Variant& v);
+void accumulate(StageWriter& w, const Variant& v);
+void sum_block(StageWriter& w, const Variant& v);
+void add_block_sum(StageWriter& w, const Variant& v);
+void finish(StageWriter& w, const Variant& v);
+
+// A float constant in an SGPR, for instructions that take no literal.
+[[nodiscard]] jit::Reg scalar_constant(StageWriter& w, float value, const std::string& name);
+
+}  // namespace zyfa::schedules::fp8

@@ -1,0 +1,304 @@
+// Setup: this wave's query rows, descriptors, per-lane LDS addresses, descales, constants, loop-carried state.
+#include <cstddef>
+
+#include "schedules/attention/fp8_parts.h"
+#include "schedules/select/kernel_args.h"
+
+namespace zyfa::schedules::fp8 {
+namespace {
+
+using forward::add_scaled;
+using forward::kBufferWord3;
+using forward::row_span;
+using forward::SetupRegs;
+using jit::FloatImm;
+using jit::Imm;
+using jit::Op;
+using jit::Reg;
+
+constexpr auto kQ = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, q));
+constexpr auto kK = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, k));
+constexpr auto kV = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, v));
+constexpr auto kQDescale = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, q_descale));
+constexpr auto kKDescale = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, k_descale));
+constexpr auto kVDescale = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, v_descale));
+
+Imm imm(std::uint32_t value) { return Imm{static_cast<std::int32_t>(value)}; }
+
+// Q^T operand: lane reads query lane % 32; 16-byte pieces 16 * half and 32 + 16 * half of each 64 dims, as K's
+// fragments.
+void load_queries(StageWriter& w, const SetupRegs& s, const Variant& v) {
+  const Reg args = w.stemp("q_args", 8);
+  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{kQ}}, "q: address and strides");
+  const Reg desc = w.stemp("q_desc", 4);
+  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
+  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
+  add_scaled(w, desc.sub(0, 2), w.reg("head"), args.sub(4, 2), "head");
+  add_scaled(w, desc.sub(0, 2), w.reg("row0"), args.sub(2, 2), "row");
+  const Reg rows = w.stemp("q_rows");
+  w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")});
+  row_span(w, desc.sub(2), {rows, kWaveQueries, args.sub(2), v.head_dim}, "q");
+  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
+  const Reg offset = w.vtemp("q_offset");
+  const Reg half = w.vtemp("q_half");
+  w.op(Op::kVMulLoU32, {offset, s.column, args.sub(2)});
+  w.op(Op::kVLshlrevB32, {half, Imm{4}, s.half});
+  w.op(Op::kVAddU32, {offset, offset, half}, "row * stride + 16 * half");
+  for (std::uint32_t step = 0; step < v.steps(); ++step) {
+    for (std::uint16_t part = 0; part < 2; ++part) {
+      w.op(Op::kBufferLoadDwordx4,
+           {w.reg("q", step).sub(static_cast<std::uint16_t>(4 * part), 4), offset, desc, Imm{0}},
+           "Q^T operand, rows past the end read 0",
+           {.offset = static_cast<std::int32_t>(kStepDims * step + 32 * part), .offen = true});
+    }
+  }
+}
+
+// Which 16-byte chunk of the memory row stands in chunk `chunk` of LDS row `row`, so that the lanes of an LDS read
+// phase meet distinct banks (gfx950-isa.md 3.3): chunk ^= swizzle(row), a permutation inside the row.
+void swizzle_chunk(StageWriter& w, Reg chunk, Reg row, const std::string& name, std::uint32_t row_bytes) {
+  const Reg flip = w.vtemp(name + "_flip");
+  if (name == "v") {
+    // Transpose reads take 32-byte pieces of rows r, r + 1, r + 2, r + 3, r + 8 ...: twice (bit 1 of r, bit 3 of r).
+    const Reg high = w.vtemp("v_flip_high");
+    w.op(Op::kVAndB32, {flip, Imm{2}, row}, "2 * bit 1 of the row");
+    w.op(Op::kVLshrrevB32, {high, Imm{1}, row});
+    w.op(Op::kVAndOrB32, {flip, high, Imm{4}, flip}, "+ 4 * bit 3");
+  } else if (row_bytes == 128) {
+    w.op(Op::kVLshrrevB32, {flip, Imm{1}, row});
+    w.op(Op::kVAndB32, {flip, Imm{7}, flip}, "row / 2 % 8: two rows fill the banks");
+  } else {
+    w.op(Op::kVLshrrevB32, {flip, Imm{2}, row});
+    w.op(Op::kVAndB32, {flip, Imm{3}, flip}, "row / 4 % 4: four rows start in different quarters of the banks");
+  }
+  w.op(Op::kVXorB32, {chunk, flip, chunk}, "chunk of the memory row");
+}
+
+// Descriptor of K or V, and for each load round the lane's offset in memory of what it brings to LDS (linear in the
+// lane).
+void prepare_operand(StageWriter& w, const SetupRegs& s, const std::string& name, std::int32_t args_offset,
+                     std::uint32_t row_bytes) {
+  const Reg args = w.stemp(name + "_args", 8);
+  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{args_offset}}, name + ": address and strides");
+  const Reg desc = w.reg(name + "_desc");
+  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
+  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
+  add_scaled(w, desc.sub(0, 2), s.key_head, args.sub(4, 2), "key head");
+  w.op(Op::kSMovB32, {desc.sub(2), Imm{0}});
+  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
+  w.op(Op::kSMovB32, {w.reg(name + "_left"), s.lengths.sub(1)}, "keys not yet loaded");
+  w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
+
+  const std::uint32_t wave_bytes = kKeyTile * row_bytes / w.placement().waves;
+  const Reg wave_chunk = w.stemp(name + "_wave_chunk");
+  w.op(Op::kSMulI32, {w.reg(name + "_lds"), w.wave(), imm(wave_bytes)}, "this wave's share of a tile");
+  w.op(Op::kSLshrB32, {wave_chunk, w.reg(name + "_lds"), Imm{4}});
+  const std::uint32_t row_chunks = row_bytes / 16;
+  for (std::uint32_t round = 0; round * kLoadBytes < wave_bytes; ++round) {
+    const Reg chunk = w.vtemp(name + "_chunk");
+    const Reg row = w.vtemp(name + "_row");
+    const Reg first = w.vtemp(name + "_row_chunk");
+    const Reg base = w.stemp(name + "_round_chunk");
+    w.op(Op::kSAddU32, {base, wave_chunk, imm(round * kLoadBytes / 16)});
+    w.op(Op::kVAddU32, {chunk, base, s.lane}, "16-byte chunk of the LDS tile");
+    if (row_chunks == 8) {
+      w.op(Op::kVLshrrevB32, {row, Imm{3}, chunk});
+    } else {
+      // chunk / 12 for chunks below 2^16 / 12: 43691 = ceil(2^19 / 12), and 768 chunks leave the rounding far away.
+      w.op(Op::kVMulU32U24, {row, Imm{43691}, chunk});
+      w.op(Op::kVLshrrevB32, {row, Imm{19}, row});
+    }
+    w.op(Op::kVMulU32U24, {first, imm(row_chunks), row});
+    w.op(Op::kVSubU32, {chunk, chunk, first}, "chunk of the LDS row");
+    swizzle_chunk(w, chunk, row, name, row_bytes);
+    const Reg offset = w.reg(name + "_offset", round);
+    w.op(Op::kVMulLoU32, {offset, row, args.sub(2)});
+    w.op(Op::kVLshlrevB32, {chunk, Imm{4}, chunk});
+    w.op(Op::kVAddU32, {offset, offset, chunk});
+  }
+}
+
+// K fragment: lane reads key lane % 32, chunks half and 2 + half of each 64 dims, of the swizzled row. What the swizzle
+// leaves alone goes into the instruction offset (read_keys()).
+void prepare_key_reads(StageWriter& w, const SetupRegs& s, const Variant& v) {
+  const Reg chunk = w.vtemp("k_read_chunk");
+  const Reg row = w.vtemp("k_read_row");
+  const bool wide = v.head_dim == 128;
+  w.op(Op::kVLshrrevB32, {chunk, Imm{wide ? 1 : 2}, s.column});
+  w.op(Op::kVAndB32, {chunk, Imm{wide ? 7 : 3}, chunk}, "swizzle of the row");
+  w.op(Op::kVXorB32, {chunk, s.half, chunk});
+  w.op(Op::kVMulU32U24, {row, imm(v.head_dim), s.column});
+  w.op(Op::kVLshlAddU32, {w.reg("k_read"), chunk, Imm{4}, row});
+  for (std::uint32_t part = 1; part < (wide ? 4U : 2U); ++part) {
+    w.op(Op::kVXorB32, {w.reg("k_read", part), imm(32 * part), w.reg("k_read")});
+  }
+}
+
+// V fragment by transpose reads (gfx950-isa.md 3.4), in P's key order (1.1): lane i of a 16-lane group q supplies key
+// 8 * (i / 8) + 4 * half + i / 2 % 4 and head-dim elements 16 * (q % 2) + 8 * (i % 2); the 32-wide head-dim block only
+// flips address bits.
+void prepare_value_reads(StageWriter& w, const SetupRegs& s) {
+  const Reg in_group = w.vtemp("v_in_group");
+  const Reg key = w.vtemp("v_key");
+  const Reg part = w.vtemp("v_part");
+  const Reg chunk = w.vtemp("v_chunk");
+  const Reg address = w.reg("v_read");
+  w.op(Op::kVAndB32, {in_group, Imm{15}, s.lane}, "i");
+  w.op(Op::kVLshrrevB32, {key, Imm{1}, in_group});
+  w.op(Op::kVAndB32, {key, Imm{3}, key}, "i / 2 % 4");
+  w.op(Op::kVAndB32, {part, Imm{8}, in_group}, "8 * (i / 8)");
+  w.op(Op::kVOrB32, {key, key, part});
+  w.op(Op::kVLshlOrB32, {key, s.half, Imm{2}, key}, "+ 4 * half");
+  w.op(Op::kVLshrrevB32, {chunk, Imm{4}, s.lane});
+  w.op(Op::kVAndB32, {chunk, Imm{1}, chunk}, "q % 2");
+  w.op(Op::kVLshrrevB32, {part, Imm{2}, in_group});
+  w.op(Op::kVLshlOrB32, {chunk, part, Imm{1}, chunk}, "swizzle of the row: 2 * (i / 4)");
+  w.op(Op::kVLshlrevB32, {key, Imm{7}, key}, "rows of 128 bytes");
+  w.op(Op::kVLshlOrB32, {key, chunk, Imm{4}, key});
+  w.op(Op::kVAndB32, {part, Imm{1}, in_group});
+  w.op(Op::kVLshlOrB32, {address, part, Imm{3}, key});
+  for (std::uint32_t block = 1; block < forward::kOutputBlocks; ++block) {
+    w.op(Op::kVXorB32, {w.reg("v_read", block), imm(32 * block), address});
+  }
+}
+
+// The value of a descale for this batch and key head, 1 when the caller gave none.
+Reg load_descale(StageWriter& w, const SetupRegs& s, std::int32_t args_offset, const std::string& name, Reg to) {
+  const Reg pointer = w.stemp(name + "_pointer", 2);
+  const Reg strides = w.stemp(name + "_strides", 4);
+  const Reg any = w.stemp(name + "_given");
+  const jit::Label none = w.new_label();
+  w.op(Op::kSLoadDwordx2, {pointer, w.reg("kernarg"), Imm{args_offset}}, name + ": address");
+  w.op(Op::kSLoadDwordx4, {strides, w.reg("kernarg"), Imm{args_offset + 8}}, name + ": batch and head stride");
+  w.op(Op::kSMovB32, {to, FloatImm{1.0F}});
+  w.op(Op::kSOrB32, {any, pointer.sub(0), pointer.sub(1)});
+  w.op(Op::kSCbranchScc0, {none});
+  add_scaled(w, pointer, w.reg("batch"), strides.sub(0, 2), "batch");
+  add_scaled(w, pointer, s.key_head, strides.sub(2, 2), "key head");
+  w.op(Op::kSLoadDword, {to, pointer, Imm{0}}, name);
+  w.place(none);
+  return to;
+}
+
+// Q holds codes; a negative scale of the scores moves into them, exactly.
+void negate_queries(StageWriter& w, Reg sign, const Variant& v) {
+  const jit::Label positive = w.new_label();
+  w.op(Op::kSCmpEqU32, {sign, Imm{0}});
+  w.op(Op::kSCbranchScc1, {positive});
+  const Reg mask = w.stemp("byte_signs");
+  w.op(Op::kSMovB32, {mask, Imm{static_cast<std::int32_t>(0x80808080)}});
+  for (std::uint32_t step = 0; step < v.steps(); ++step) {
+    for (std::uint16_t r = 0; r < 8; ++r) {
+      const Reg codes = w.reg("q", step).sub(r);
+      if (!v.integer()) {
+        w.op(Op::kVXorB32, {codes, mask, codes});
+        continue;
+      }
+      // -n = ~n + 1 in each byte: the low seven bits add without a carry into the next byte, the sign bit is their xor.
+      const Reg low = w.vtemp("low_bits");
+      w.op(Op::kVXorB32, {codes, Imm{-1}, codes});
+      w.op(Op::kVAndB32, {low, Imm{0x7f7f7f7f}, codes});
+      w.op(Op::kVAddU32, {low, Imm{0x01010101}, low});
+      w.op(Op::kVAndB32, {codes, mask, codes});
+      w.op(Op::kVXorB32, {codes, low, codes}, "-q in every byte");
+    }
+  }
+  w.place(positive);
+}
+
+// The scale of the raw scores in units, positive (row maxima are taken before it): its sign moves into Q, and 0 becomes
+// a scale so small that every probability rounds to 1 while a masked score stays -inf.
+void apply_scale(StageWriter& w, const SetupRegs& s, const Variant& v) {
+  constexpr std::int32_t kTiny = 0x0d800000;  // 2^-100
+  const Reg q_descale = load_descale(w, s, kQDescale, "q_descale", w.stemp("q_descale"));
+  const Reg k_descale = load_descale(w, s, kKDescale, "k_descale", w.stemp("k_descale"));
+  load_descale(w, s, kVDescale, "v_descale", w.reg("v_descale"));
+  const Reg product = w.vtemp("score_scale");
+  w.op(Op::kVMovB32, {product, s.lengths.sub(3)}, "softmax scale * log2(e)");
+  w.op(Op::kVMulF32, {product, FloatImm{v.units()}, product}, "in units");
+  w.op(Op::kVMulF32, {product, q_descale, product});
+  w.op(Op::kVMulF32, {product, k_descale, product});
+  const Reg bits = w.stemp("scale_bits");
+  const Reg sign = w.stemp("sign");
+  const Reg scale = w.reg("scale");
+  w.op(Op::kVReadfirstlaneB32, {bits, product});
+  w.op(Op::kSLshrB32, {sign, bits, Imm{31}});
+  w.op(Op::kSAndB32, {scale.sub(0), bits, Imm{0x7fffffff}});
+  w.op(Op::kSMaxI32, {scale.sub(0), scale.sub(0), Imm{kTiny}}, "|scale|; positive floats order as integers");
+  w.op(Op::kSMovB32, {scale.sub(1), scale.sub(0)}, "both halves of packed operations");
+  negate_queries(w, sign, v);
+  if (v.folded()) {
+    const Reg exponent = w.stemp("q_exponent");
+    w.op(Op::kSAddU32, {exponent, scale.sub(0), Imm{0x00400000}});
+    w.op(Op::kSLshrB32, {exponent, exponent, Imm{23}}, "nearest power of two as an E8M0 code");
+    w.op(Op::kSMinU32, {exponent, exponent, Imm{255}}, "NaN stays NaN");
+    w.op(Op::kVMovB32, {w.reg("q_scale"), exponent});
+  }
+  if (v.integer()) {
+    const Reg zero = w.reg("integer_zero");
+    w.op(Op::kVMovB32, {zero, scale.sub(0)});
+    w.op(Op::kVMulF32, {zero, FloatImm{-kIntegerZero}, zero}, "what an accumulator of 0 would score");
+  }
+}
+
+// A of the row-sum MFMA: row i has ones for the lane groups that hold query i / 4 % 2 * 16 .. + 15, so that each lane
+// finds its own query's sum in its first result register (DESIGN.md section 4).
+void prepare_ones(StageWriter& w, const SetupRegs& s) {
+  constexpr std::int32_t kOnes = 0x38383838;  // four e4m3 1.0
+  const Reg group = w.vtemp("lane_group");
+  const Reg row = w.vtemp("sum_row");
+  const Reg value = w.vtemp("ones_value");
+  const Reg ones = w.vtemp("four_ones");
+  const Reg chosen = w.stemp("sums_here", 2);
+  w.op(Op::kVAndB32, {row, Imm{15}, s.lane}, "row i of A");
+  w.op(Op::kVLshrrevB32, {group, Imm{4}, s.lane});
+  w.op(Op::kVAndB32, {group, Imm{1}, group});
+  w.op(Op::kVLshlrevB32, {group, Imm{2}, group}, "4 * (group % 2)");
+  w.op(Op::kVAndB32, {row, Imm{7}, row}, "rows 0 and 8, 4 and 12");
+  w.op(Op::kVSubU32, {row, row, group}, "0 where this row sums this group");
+  w.op(Op::kVCmpEqI32, {chosen, row, Imm{0}});
+  w.op(Op::kVMovB32, {value, Imm{0}});
+  w.op(Op::kVMovB32, {ones, Imm{kOnes}});
+  for (std::uint16_t r = 0; r < 8; ++r) {
+    w.op(Op::kVCndmaskB32, {w.reg("ones").sub(r), value, ones, chosen});
+  }
+}
+
+void clear_state(StageWriter& w, const Variant& v) {
+  for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
+    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("out", block).sub(r), Imm{0}});
+  }
+  const std::uint16_t sums = v.always_exponents() ? 1 : 4;
+  for (std::uint16_t r = 0; r < sums; ++r) w.op(Op::kVMovB32, {w.reg("row_sum").sub(r), Imm{0}});
+  w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{v.folded() ? 0.0F : kNoReference}});
+  w.op(Op::kVMovB32, {w.reg("reference_limit"), FloatImm{kNoReference}});
+  w.op(Op::kSMovB32, {w.reg("key_position"), Imm{0}});
+  w.op(Op::kVMovB32, {w.reg("unit_scale"), Imm{kUnitExponent}});
+  if (!v.uses_exponents() && !v.folded()) {
+    for (std::uint16_t r = 0; r < 2; ++r) w.op(Op::kVMovB32, {w.reg("bias").sub(r), FloatImm{-kNoReference}});
+  }
+  for (std::uint16_t r = 0; r < 16 && v.folded(); ++r) {
+    w.op(Op::kVMovB32, {w.reg("score_start").sub(r), FloatImm{v.top()}}, "a reference of 0 until a key is seen");
+  }
+  for (std::uint16_t r = 0; r < 16 && v.integer(); ++r) {
+    w.op(Op::kVMovB32, {w.reg("score_start").sub(r), Imm{kIntegerStart}});
+  }
+}
+
+}  // namespace
+
+void setup(StageWriter& w, const Variant& v) {
+  const SetupRegs s = forward::begin_setup(w, v.mask);
+  load_queries(w, s, v);
+  prepare_operand(w, s, "k", kK, v.head_dim);
+  prepare_operand(w, s, "v", kV, kValueRowBytes);
+  prepare_key_reads(w, s, v);
+  prepare_value_reads(w, s);
+  prepare_ones(w, s);
+  forward::prepare_limits(w, v.mask, s);
+  forward::count_trips(w, v.mask, s);
+  clear_state(w, v);
+  apply_scale(w, s, v);
+}
+
+}  // namespace zyfa::schedules::fp8
