@@ -81,11 +81,13 @@ KeyEnvironment KeyEnvironment::this_build() {
   return {.schema = kKeySchema,
           .target = std::string(kTarget),
           .code_object_version = kCodeObjectVersion,
-          .argument_layout = schedules::kAttentionForwardLayout,
+          .argument_layout = schedules::argument_layout(schedules::Family::kAttentionForward),
+          .quantise_layout = schedules::argument_layout(schedules::Family::kQuantise),
           .generator = kGeneratorId};
 }
 
 Expected<cache::Key> make_key(const schedules::KernelSpec& spec, const KeyEnvironment& environment) {
+  const bool attends = spec.family == schedules::Family::kAttentionForward;
   return cache::KeyBuilder(environment.schema)
       .add_string("target", environment.target)
       .add_u64("code_object_version", environment.code_object_version)
@@ -106,7 +108,7 @@ Expected<cache::Key> make_key(const schedules::KernelSpec& spec, const KeyEnviro
       .add_string("scales", schedules::name_of(spec.scales))
       .add_string("feeds", schedules::name_of(spec.feeds))
       .add_string("schedule", spec.placement)
-      .add_u64("argument_layout", environment.argument_layout)
+      .add_u64("argument_layout", attends ? environment.argument_layout : environment.quantise_layout)
       .add_string("generator", environment.generator)
       .build();
 }

@@ -1,7 +1,7 @@
 // The cache key of a kernel: which canonical fields fix its machine code (cache/key.h has their byte grammar).
 //
 // Fields, in this order: target, code_object_version, then those of KernelSpec (the placement as "schedule"),
-// argument_layout, generator. Nothing of the environment enters, so equal problems give equal keys
+// argument_layout (of the family), generator. Nothing of the environment enters, so equal problems give equal keys
 // everywhere.
 #pragma once
 
@@ -24,7 +24,8 @@ struct KeyEnvironment {
   std::uint32_t schema = kKeySchema;
   std::string target;
   std::uint64_t code_object_version = 0;
-  std::uint64_t argument_layout = 0;
+  std::uint64_t argument_layout = 0;  // of attention kernels
+  std::uint64_t quantise_layout = 0;  // of quantise kernels
   std::string generator;
 
   [[nodiscard]] static KeyEnvironment this_build();

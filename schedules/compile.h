@@ -15,7 +15,7 @@ namespace zyfa::schedules {
 struct KernelInfo {
   std::string symbol;
   std::uint32_t waves = 0;       // of a workgroup; work-items = 64 x waves
-  std::uint32_t query_tile = 0;  // queries of a workgroup
+  std::uint32_t query_tile = 0;  // queries of a workgroup; quantise families: tokens that it takes at a time
   std::uint32_t vgprs = 0, agprs = 0, sgprs = 0, lds_bytes = 0, kernarg_bytes = 0;
   std::uint32_t instructions = 0;
 };

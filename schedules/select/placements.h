@@ -30,4 +30,13 @@ inline constexpr std::string_view kFp8PingpongScalarPlacement =
     "loop=load_v@1,{qk@1/read_v:2},pv,sum|load_k@3,add_sum,{mask@1,max@1,rescale@1,prob@1:8/read_k@2};prio=1,0;"
     "math=scalar";
 
+// The quantiser: one wave a workgroup, which pays nothing for the barrier of a phase; three blocks of rows on their way
+// while one is worked on. The kernel with 12 bytes of state a dim has registers for one.
+inline constexpr std::string_view kQuantiseStatisticsPlacement =
+    "name=quantise_statistics;waves=1;groups=1;buffers=raw:4;loop=load@3,reduce";
+inline constexpr std::string_view kQuantiseMomentsPlacement =
+    "name=quantise_moments;waves=1;groups=1;buffers=raw:2;loop=load@1,reduce";
+inline constexpr std::string_view kQuantisePlacement =
+    "name=quantise;waves=1;groups=1;buffers=raw:4;loop=load@3,convert";
+
 }  // namespace zyfa::schedules

@@ -40,6 +40,22 @@ constexpr std::array kTable{
         .head_dim_qk = {128, 192},
         .head_dim_v = 128,
         .near_keys = NearKeys::kSame},
+    Row{.name = "quantise_moments",
+        .placement = kQuantiseMomentsPlacement,
+        .family = Family::kQuantiseStatistics,
+        .element = {ElementType::kFp8E4M3, ElementType::kInt8},
+        .head_dim_qk = {128, 192},
+        .smoothing = Smoothing::kMean},
+    Row{.name = "quantise_statistics",
+        .placement = kQuantiseStatisticsPlacement,
+        .family = Family::kQuantiseStatistics,
+        .element = {ElementType::kFp8E4M3, ElementType::kInt8},
+        .head_dim_qk = {128, 192}},
+    Row{.name = "quantise",
+        .placement = kQuantisePlacement,
+        .family = Family::kQuantise,
+        .element = {ElementType::kFp8E4M3, ElementType::kInt8},
+        .head_dim_qk = {128, 192}},
 };
 
 std::string text_of(std::uint32_t value) { return std::to_string(value); }
@@ -61,15 +77,16 @@ std::string differs(std::string_view field, const T& value, const OneOf<T>& want
 unsigned Row::specificity() const {
   return unsigned{element.has_value()} + unsigned{head_dim_qk.has_value()} + unsigned{head_dim_v.has_value()} +
          unsigned{mask.has_value()} + unsigned{lse.has_value()} + unsigned{probability.has_value()} +
-         unsigned{form.has_value()} + unsigned{near_keys.has_value()};
+         unsigned{form.has_value()} + unsigned{near_keys.has_value()} + unsigned{smoothing.has_value()};
 }
 
 std::string Row::mismatch(const KernelSpec& spec) const {
-  for (std::string reason : {differs("family", spec.family, OneOf(family)), differs("element", spec.element, element),
-                             differs("head_dim_qk", spec.head_dim_qk, head_dim_qk),
-                             differs("head_dim_v", spec.head_dim_v, head_dim_v), differs("mask", spec.mask, mask),
-                             differs("lse", spec.lse, lse), differs("probability", spec.probability, probability),
-                             differs("form", spec.form, form), differs("near_keys", spec.near_keys, near_keys)}) {
+  for (std::string reason :
+       {differs("family", spec.family, OneOf(family)), differs("element", spec.element, element),
+        differs("head_dim_qk", spec.head_dim_qk, head_dim_qk), differs("head_dim_v", spec.head_dim_v, head_dim_v),
+        differs("mask", spec.mask, mask), differs("lse", spec.lse, lse),
+        differs("probability", spec.probability, probability), differs("form", spec.form, form),
+        differs("near_keys", spec.near_keys, near_keys), differs("smoothing", spec.smoothing, smoothing)}) {
     if (!reason.empty()) return reason;
   }
   return {};

@@ -50,6 +50,7 @@ struct Row {
   OneOf<ProbabilityRule> probability = {};
   OneOf<ScoreForm> form = {};
   OneOf<NearKeys> near_keys = {};
+  OneOf<Smoothing> smoothing = {};
 
   [[nodiscard]] unsigned specificity() const;  // number of conditions
   // Empty when the row takes the spec, else the first condition that does not hold: "head_dim_qk is 64, row wants 128".

@@ -58,6 +58,24 @@ TEST(KernelKey, every_field_changes_the_key) {
   }
 }
 
+// The layout of the other family's arguments does not count.
+TEST(KernelKey, holds_the_argument_layout_of_its_family) {
+  const KeyEnvironment base = KeyEnvironment::this_build();
+  KeyEnvironment changed = base;
+  changed.quantise_layout ^= 1;
+  EXPECT_NE(base.quantise_layout, base.argument_layout);
+  EXPECT_EQ(key_of(kSpec, changed).bytes, key_of(kSpec, base).bytes);
+  for (const schedules::Family family : {schedules::Family::kQuantiseStatistics, schedules::Family::kQuantise}) {
+    KernelSpec spec = kSpec;
+    spec.family = family;
+    EXPECT_NE(key_of(spec, changed).bytes, key_of(spec, base).bytes);
+    changed.argument_layout ^= 1;
+    KeyEnvironment other = base;
+    other.argument_layout ^= 1;
+    EXPECT_EQ(key_of(spec, other).bytes, key_of(spec, base).bytes);
+  }
+}
+
 TEST(KernelKey, reads_back_what_it_was_made_from) {
   for (schedules::MaskKind mask : {schedules::MaskKind::kFull, schedules::MaskKind::kCausal}) {
     for (schedules::LseOutput lse : {schedules::LseOutput::kNone, schedules::LseOutput::kWritten}) {

@@ -1,0 +1,119 @@
+// Shapes and options: every small shape, every combination of options, shapes that spread over many workgroups.
+#include <gmock/gmock.h>
+
+#include "tests/correctness/quantise/harness.h"
+
+namespace zyfa::tests {
+namespace {
+
+void expect_right(SimDevice& device, const AttentionProblem& problem, const Shape& shape, std::uint32_t seed,
+                  Layout layout = Layout::kStrided) {
+  SCOPED_TRACE(describe(problem, shape));
+  const Inputs inputs = gaussian_inputs(problem, shape, seed);
+  const auto outputs = run(device, problem, inputs, layout);
+  ASSERT_TRUE(outputs) << to_string(outputs.error());
+  std::uint64_t near_ties = 0;
+  EXPECT_EQ(check(problem, inputs, *outputs, &near_ties), "");
+  const std::size_t codes = outputs->q.codes.size() + outputs->k.codes.size() + outputs->v.codes.size();
+  EXPECT_LE(near_ties, 2 + codes / 2000) << "of " << codes;
+}
+
+// A head dim, heads and key heads for each row count, so that all meet within a few.
+TEST(QuantiseSweep, SmallShapes) {
+  const auto device = strict_device();
+  const std::pair<int, int> heads[] = {{1, 1}, {2, 1}, {2, 2}, {3, 1}, {3, 3}, {4, 1}, {4, 2}, {4, 4}};
+  for (int tokens = 1; tokens <= 70; ++tokens) {
+    for (const auto& [h, hk] : heads) {
+      const bool wide = (tokens + h + hk) % 4 == 0;
+      expect_right(*device, wide ? fp8_problem(192) : fp8_problem(),
+                   {.queries = tokens, .keys = 71 - tokens, .heads = h, .key_heads = hk},
+                   static_cast<std::uint32_t>(100 * tokens + 10 * h + hk),
+                   tokens % 3 == 0 ? Layout::kPacked : Layout::kStrided);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(QuantiseSweep, AllOptions) {
+  const auto device = strict_device();
+  std::uint32_t seed = 1;
+  for (const std::uint32_t dim : {128U, 192U}) {
+    for (const ScoreType type : {ScoreType::kFp8, ScoreType::kInt8}) {
+      for (const Rotation rotation : {Rotation::kHadamard, Rotation::kNone}) {
+        for (const KeySmoothing smoothing : {KeySmoothing::kNone, KeySmoothing::kMean}) {
+          for (const ScaleGranularity scales : {ScaleGranularity::kHead, ScaleGranularity::kTensor}) {
+            for (const ScoreForm form : {ScoreForm::kAuto, ScoreForm::kMultiplyAdd}) {
+              AttentionProblem problem = fp8_problem(dim);
+              problem.fp8 = {
+                  .form = form, .scores = type, .rotation = rotation, .smoothing = smoothing, .scales = scales};
+              expect_right(*device, problem, {.batch = 2, .queries = 37, .keys = 83, .heads = 6, .key_heads = 2},
+                           ++seed);
+              if (testing::Test::HasFailure()) return;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// More blocks than workgroups, more partials than one load, more entries than one.
+TEST(QuantiseSweep, ManyWorkgroups) {
+  const auto device = strict_device();
+  expect_right(*device, fp8_problem(), {.queries = 4500, .keys = 5003}, 7);
+  AttentionProblem tensor = fp8_problem();
+  tensor.fp8.scales = ScaleGranularity::kTensor;
+  expect_right(*device, tensor, {.batch = 3, .queries = 400, .keys = 410, .heads = 4, .key_heads = 4}, 8);
+  tensor.fp8.smoothing = KeySmoothing::kMean;
+  expect_right(*device, tensor, {.batch = 2, .queries = 20, .keys = 700, .heads = 6, .key_heads = 3}, 9);
+  AttentionProblem smooth = fp8_problem(192);
+  smooth.fp8.smoothing = KeySmoothing::kMean;
+  expect_right(*device, smooth, {.queries = 33, .keys = 1100}, 10);
+}
+
+TEST(QuantiseSweep, LaunchesAreBitwiseEqual) {
+  AttentionProblem problem = fp8_problem();
+  problem.fp8.smoothing = KeySmoothing::kMean;
+  const Inputs inputs =
+      gaussian_inputs(problem, {.batch = 2, .queries = 50, .keys = 600, .heads = 4, .key_heads = 2}, 3);
+  const auto first = run(*strict_device(), problem, inputs);
+  ASSERT_TRUE(first) << to_string(first.error());
+  for (const unsigned threads : {1U, 2U}) {
+    const auto device = strict_device();
+    SimOptions options = device->options();
+    options.threads = threads;
+    options.landing = SimLanding::kRandom;
+    options.landing_seed = threads;
+    options.interleave = SimInterleave::kRandom;
+    ASSERT_TRUE(device->set_options(options));
+    const auto again = run(*device, problem, inputs, Layout::kPacked);
+    ASSERT_TRUE(again) << to_string(again.error());
+    for (const auto part : {&Outputs::q, &Outputs::k, &Outputs::v}) {
+      EXPECT_EQ(((*again).*part).codes, ((*first).*part).codes);
+      EXPECT_EQ(((*again).*part).descales, ((*first).*part).descales);
+    }
+  }
+}
+
+// A batch element alone gives what it gives among others.
+TEST(QuantiseSweep, ABatchDoesNotMatter) {
+  const auto device = strict_device();
+  const AttentionProblem problem = fp8_problem();
+  const Inputs all = gaussian_inputs(problem, {.batch = 3, .queries = 45, .keys = 130, .heads = 2, .key_heads = 2}, 4);
+  Inputs one = all;
+  for (HostTensor* t : {&one.q, &one.k, &one.v}) {
+    const auto size = static_cast<std::ptrdiff_t>(t->bits.size() / 3);
+    t->bits = std::vector(t->bits.begin() + size, t->bits.begin() + 2 * size);
+    t->batch = 1;
+  }
+  const auto together = run(*device, problem, all), alone = run(*device, problem, one);
+  ASSERT_TRUE(together && alone);
+  for (const auto part : {&Outputs::q, &Outputs::k, &Outputs::v}) {
+    const auto& a = ((*alone).*part).codes;
+    const auto& t = ((*together).*part).codes;
+    EXPECT_TRUE(std::equal(a.begin(), a.end(), t.begin() + static_cast<std::ptrdiff_t>(a.size())));
+  }
+}
+
+}  // namespace
+}  // namespace zyfa::tests
