@@ -78,7 +78,7 @@ std::vector<Stage> make_stages() {
         {"row_sum", kUpdate},
         {"out", kUpdate}},
        kHarmless,
-       forward::move_reference},
+       [](StageWriter& w) { forward::move_reference(w, forward::kReferenceSlack); }},
       {"exp",
        {{"score", kRead}, {"reference", kRead}, {"row_sum", kUpdate}, {"prob", kWrite}},
        kHarmless,

@@ -30,7 +30,8 @@ void read_values(StageWriter& w);
 void scores(StageWriter& w);
 void mask(StageWriter& w);
 void row_maximum(StageWriter& w);
-void move_reference(StageWriter& w);
+// `slack`: binades that a block may rise above the reference before it moves.
+void move_reference(StageWriter& w, float slack);
 void probabilities(StageWriter& w);
 void accumulate(StageWriter& w);
 void finish(StageWriter& w, const Shape& shape);

@@ -79,7 +79,7 @@ void row_maximum(StageWriter& w) {
   w.op(Op::kVCmpGtF32, {w.reg("moved"), maximum, w.reg("reference_limit")}, "must the reference move?");
 }
 
-void move_reference(StageWriter& w) {
+void move_reference(StageWriter& w, float slack) {
   const Reg any = w.stemp("any");
   const Reg moved = w.reg("moved");
   const jit::Label skip = w.new_label();
@@ -92,9 +92,10 @@ void move_reference(StageWriter& w) {
   w.op(Op::kVSubF32, {factor.sub(0), reference, raised});
   w.op(Op::kVExpF32, {factor.sub(0), factor.sub(0)}, "2^(old - new)");
   w.op(Op::kVMovB32, {reference, raised});
-  w.op(Op::kVAddF32, {w.reg("reference_limit"), FloatImm{kReferenceSlack}, raised});
+  w.op(Op::kVAddF32, {w.reg("reference_limit"), FloatImm{slack}, raised});
   w.op(Op::kVMovB32, {factor.sub(1), factor.sub(0)});
-  w.op(Op::kVMulF32, {w.reg("row_sum"), w.reg("row_sum"), factor.sub(0)});
+  const Reg sum = w.reg("row_sum").sub(0);
+  w.op(Op::kVMulF32, {sum, sum, factor.sub(0)});
   const std::uint16_t width = w.placement().math == VectorMath::kPacked ? 2 : 1;
   for (std::uint32_t block = 0; block < kHeadBlocks; ++block) {
     for (std::uint16_t r = 0; r < 16; r = static_cast<std::uint16_t>(r + width)) {
@@ -107,7 +108,7 @@ void move_reference(StageWriter& w) {
 }
 
 void probabilities(StageWriter& w) {
-  const Reg sum = w.reg("row_sum");
+  const Reg sum = w.reg("row_sum").sub(0);
   for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
     for (std::uint16_t half = 0; half < kTupleScores / kGroup; ++half) {
       const Reg scores = w.reg("score", block).sub(static_cast<std::uint16_t>(half * kGroup), kGroup);

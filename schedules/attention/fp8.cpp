@@ -2,6 +2,7 @@
 
 #include "schedules/attention/forward_parts.h"
 #include "schedules/attention/fp8_parts.h"
+#include "schedules/attention/near.h"
 
 namespace zyfa::schedules {
 namespace {
@@ -28,8 +29,8 @@ Tile scalar_tile(std::string name, TileLife life, std::uint16_t registers) {
 std::vector<Tile> make_tiles(const Variant& v) {
   using enum TileLife;
   std::vector<Tile> tiles{
-      lds_tile("k", v.key_tile_bytes()),
-      lds_tile("v", kKeyTile * fp8::kValueRowBytes),
+      lds_tile("k", fp8::key_tile(v).bytes()),
+      lds_tile("v", fp8::value_tile().bytes()),
       vector_tile("k_frag", kIteration, 8, fp8::kKeyBlocks * v.steps()),
       vector_tile("v_frag", kIteration, 8, forward::kOutputBlocks),
       vector_tile("score", kIteration, 16, fp8::kKeyBlocks),
@@ -43,7 +44,7 @@ std::vector<Tile> make_tiles(const Variant& v) {
       vector_tile("reference", kState, 1),
       vector_tile("reference_limit", kState, 1),
       vector_tile("bias", kState, 2),
-      vector_tile("row_sum", kState, v.always_exponents() ? 1 : 4),
+      vector_tile("row_sum", kState, v.sum_registers()),
       scalar_tile("key_position", kState, 1),
       vector_tile("score_start", v.folded() ? kState : kConstant, 16),
       vector_tile("q", kConstant, 8, v.steps()),
@@ -63,12 +64,16 @@ std::vector<Tile> make_tiles(const Variant& v) {
       scalar_tile("row0", kConstant, 1),
       scalar_tile("query_length", kConstant, 1),
   };
+  if (v.near) {
+    tiles.push_back(scalar_tile("blocks", kConstant, 1));
+    tiles.push_back(scalar_tile("near_from", kConstant, 1));
+  }
   for (const std::string operand : {"k", "v"}) {
     tiles.push_back(scalar_tile(operand + "_desc", kState, 4));
     tiles.push_back(scalar_tile(operand + "_left", kState, 1));
     tiles.push_back(scalar_tile(operand + "_stride", kConstant, 1));
     tiles.push_back(scalar_tile(operand + "_lds", kConstant, 1));
-    tiles.push_back(vector_tile(operand + "_offset", kConstant, 1, fp8::kMaxLoadRounds));
+    tiles.push_back(vector_tile(operand + "_offset", kConstant, 1, forward::kMaxLoadRounds));
   }
   return tiles;
 }
@@ -173,12 +178,18 @@ Expected<Algorithm> attention_forward_fp8(const KernelSpec& spec) {
                   .probability = spec.probability,
                   .exponents = spec.block_exponents,
                   .form = spec.form,
-                  .rounding = spec.byte_rounding};
+                  .rounding = spec.byte_rounding,
+                  .near = spec.near_keys == NearKeys::kBf16};
   Algorithm algorithm;
   algorithm.name = "attention_forward_" + std::string(v.integer() ? "int8" : "fp8") + "_d" + std::to_string(v.head_dim);
   algorithm.tiles = make_tiles(v);
   algorithm.stages = make_stages(v);
   algorithm.legal_waves = {4, 8};
+  if (v.near) {
+    algorithm.name += "_near_bf16";
+    algorithm.before = std::make_shared<const Algorithm>(
+        near_attention({.head_dim = v.head_dim, .mask = v.mask, .sum_registers = v.sum_registers()}));
+  }
   algorithm.setup = [v](StageWriter& w) { fp8::setup(w, v); };
   algorithm.finish = [v](StageWriter& w) { fp8::finish(w, v); };
   return algorithm;

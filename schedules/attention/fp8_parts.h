@@ -5,6 +5,7 @@
 
 #include "schedules/attention/forward.h"
 #include "schedules/attention/kernel_setup.h"
+#include "schedules/attention/operand_tile.h"
 #include "schedules/attention/output.h"
 #include "schedules/dsl/stage_writer.h"
 #include "schedules/select/kernel_spec.h"
@@ -14,13 +15,11 @@ namespace zyfa::schedules::fp8 {
 inline constexpr std::uint32_t kValueRowBytes = 128;
 inline constexpr std::uint32_t kStepDims = 64;  // of the head dim in one 32x32x64 MFMA
 inline constexpr std::uint32_t kKeyBlocks = kKeyTile / 32;
-inline constexpr std::uint32_t kLoadBytes = 1024;  // one direct-to-LDS dwordx4 of a wave: 64 lanes x 16 bytes
-inline constexpr std::uint32_t kMaxLoadRounds = 3;
-inline constexpr std::int32_t kMinWaves = 4;
 
 // The top of a block under its exponent, or of a row without exponents: 2^8, so that e4m3 spends its codes from 2^-6
 // up.
 inline constexpr float kTopBinades = 8.0F;
+inline constexpr float kTopValue = 256.0F;
 // How far a block may rise above the reference of its row before the reference moves: with exponents 8 binades; without
 // them as far as codes reach (126 = 448 = 2^8.8).
 inline constexpr float kExponentSlack = 8.0F;
@@ -42,14 +41,15 @@ struct Variant {
   BlockExponents exponents = BlockExponents::kUsed;
   ScoreForm form = ScoreForm::kMultiplyAdd;
   ByteRounding rounding = ByteRounding::kNearest;
+  bool near = false;  // a BF16 loop over the near keys runs first (near.h)
 
   [[nodiscard]] std::uint32_t steps() const { return head_dim / kStepDims; }
-  [[nodiscard]] std::uint32_t key_tile_bytes() const { return kKeyTile * head_dim; }
   [[nodiscard]] bool lean() const { return probability == ProbabilityRule::kLean; }
   [[nodiscard]] bool folded() const { return form == ScoreForm::kFolded; }
   [[nodiscard]] bool integer() const { return scores == ElementType::kInt8; }
   // Folded kernels choose at run time; these have an exponent for every block.
   [[nodiscard]] bool always_exponents() const { return exponents == BlockExponents::kUsed && !folded(); }
+  [[nodiscard]] std::uint16_t sum_registers() const { return always_exponents() ? 1 : 4; }
   [[nodiscard]] bool uses_exponents() const { return exponents == BlockExponents::kUsed; }
   // A near path without exponents and a far path with them, chosen at run time.
   [[nodiscard]] bool two_paths() const { return uses_exponents() && folded(); }
@@ -65,6 +65,9 @@ struct Variant {
   // The same for the top, in units.
   [[nodiscard]] float top() const { return one() + units() * kTopBinades; }
 };
+
+[[nodiscard]] forward::OperandTile key_tile(const Variant& v);
+[[nodiscard]] forward::OperandTile value_tile();
 
 void setup(StageWriter& w, const Variant& v);
 void load_keys(StageWriter& w, const Variant& v);

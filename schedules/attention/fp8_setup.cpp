@@ -54,70 +54,6 @@ void load_queries(StageWriter& w, const SetupRegs& s, const Variant& v) {
   }
 }
 
-// Which 16-byte chunk of the memory row stands in chunk `chunk` of LDS row `row`, so that the lanes of an LDS read
-// phase meet distinct banks (gfx950-isa.md 3.3): chunk ^= swizzle(row), a permutation inside the row.
-void swizzle_chunk(StageWriter& w, Reg chunk, Reg row, const std::string& name, std::uint32_t row_bytes) {
-  const Reg flip = w.vtemp(name + "_flip");
-  if (name == "v") {
-    // Transpose reads take 32-byte pieces of rows r, r + 1, r + 2, r + 3, r + 8 ...: twice (bit 1 of r, bit 3 of r).
-    const Reg high = w.vtemp("v_flip_high");
-    w.op(Op::kVAndB32, {flip, Imm{2}, row}, "2 * bit 1 of the row");
-    w.op(Op::kVLshrrevB32, {high, Imm{1}, row});
-    w.op(Op::kVAndOrB32, {flip, high, Imm{4}, flip}, "+ 4 * bit 3");
-  } else if (row_bytes == 128) {
-    w.op(Op::kVLshrrevB32, {flip, Imm{1}, row});
-    w.op(Op::kVAndB32, {flip, Imm{7}, flip}, "row / 2 % 8: two rows fill the banks");
-  } else {
-    w.op(Op::kVLshrrevB32, {flip, Imm{2}, row});
-    w.op(Op::kVAndB32, {flip, Imm{3}, flip}, "row / 4 % 4: four rows start in different quarters of the banks");
-  }
-  w.op(Op::kVXorB32, {chunk, flip, chunk}, "chunk of the memory row");
-}
-
-// Descriptor of K or V, and for each load round the lane's offset in memory of what it brings to LDS (linear in the
-// lane).
-void prepare_operand(StageWriter& w, const SetupRegs& s, const std::string& name, std::int32_t args_offset,
-                     std::uint32_t row_bytes) {
-  const Reg args = w.stemp(name + "_args", 8);
-  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{args_offset}}, name + ": address and strides");
-  const Reg desc = w.reg(name + "_desc");
-  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
-  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
-  add_scaled(w, desc.sub(0, 2), s.key_head, args.sub(4, 2), "key head");
-  w.op(Op::kSMovB32, {desc.sub(2), Imm{0}});
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
-  w.op(Op::kSMovB32, {w.reg(name + "_left"), s.lengths.sub(1)}, "keys not yet loaded");
-  w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
-
-  const std::uint32_t wave_bytes = kKeyTile * row_bytes / w.placement().waves;
-  const Reg wave_chunk = w.stemp(name + "_wave_chunk");
-  w.op(Op::kSMulI32, {w.reg(name + "_lds"), w.wave(), imm(wave_bytes)}, "this wave's share of a tile");
-  w.op(Op::kSLshrB32, {wave_chunk, w.reg(name + "_lds"), Imm{4}});
-  const std::uint32_t row_chunks = row_bytes / 16;
-  for (std::uint32_t round = 0; round * kLoadBytes < wave_bytes; ++round) {
-    const Reg chunk = w.vtemp(name + "_chunk");
-    const Reg row = w.vtemp(name + "_row");
-    const Reg first = w.vtemp(name + "_row_chunk");
-    const Reg base = w.stemp(name + "_round_chunk");
-    w.op(Op::kSAddU32, {base, wave_chunk, imm(round * kLoadBytes / 16)});
-    w.op(Op::kVAddU32, {chunk, base, s.lane}, "16-byte chunk of the LDS tile");
-    if (row_chunks == 8) {
-      w.op(Op::kVLshrrevB32, {row, Imm{3}, chunk});
-    } else {
-      // chunk / 12 for chunks below 2^16 / 12: 43691 = ceil(2^19 / 12), and 768 chunks leave the rounding far away.
-      w.op(Op::kVMulU32U24, {row, Imm{43691}, chunk});
-      w.op(Op::kVLshrrevB32, {row, Imm{19}, row});
-    }
-    w.op(Op::kVMulU32U24, {first, imm(row_chunks), row});
-    w.op(Op::kVSubU32, {chunk, chunk, first}, "chunk of the LDS row");
-    swizzle_chunk(w, chunk, row, name, row_bytes);
-    const Reg offset = w.reg(name + "_offset", round);
-    w.op(Op::kVMulLoU32, {offset, row, args.sub(2)});
-    w.op(Op::kVLshlrevB32, {chunk, Imm{4}, chunk});
-    w.op(Op::kVAddU32, {offset, offset, chunk});
-  }
-}
-
 // K fragment: lane reads key lane % 32, chunks half and 2 + half of each 64 dims, of the swizzled row. What the swizzle
 // leaves alone goes into the instruction offset (read_keys()).
 void prepare_key_reads(StageWriter& w, const SetupRegs& s, const Variant& v) {
@@ -264,41 +200,112 @@ void prepare_ones(StageWriter& w, const SetupRegs& s) {
   }
 }
 
+void set_constants(StageWriter& w, const Variant& v) {
+  w.op(Op::kVMovB32, {w.reg("unit_scale"), Imm{kUnitExponent}});
+  for (std::uint16_t r = 0; r < 16 && v.integer(); ++r) {
+    w.op(Op::kVMovB32, {w.reg("score_start").sub(r), Imm{kIntegerStart}});
+  }
+}
+
 void clear_state(StageWriter& w, const Variant& v) {
   for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
     for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("out", block).sub(r), Imm{0}});
   }
-  const std::uint16_t sums = v.always_exponents() ? 1 : 4;
-  for (std::uint16_t r = 0; r < sums; ++r) w.op(Op::kVMovB32, {w.reg("row_sum").sub(r), Imm{0}});
+  for (std::uint16_t r = 0; r < v.sum_registers(); ++r) w.op(Op::kVMovB32, {w.reg("row_sum").sub(r), Imm{0}});
   w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{v.folded() ? 0.0F : kNoReference}});
   w.op(Op::kVMovB32, {w.reg("reference_limit"), FloatImm{kNoReference}});
   w.op(Op::kSMovB32, {w.reg("key_position"), Imm{0}});
-  w.op(Op::kVMovB32, {w.reg("unit_scale"), Imm{kUnitExponent}});
   if (!v.uses_exponents() && !v.folded()) {
     for (std::uint16_t r = 0; r < 2; ++r) w.op(Op::kVMovB32, {w.reg("bias").sub(r), FloatImm{-kNoReference}});
   }
   for (std::uint16_t r = 0; r < 16 && v.folded(); ++r) {
     w.op(Op::kVMovB32, {w.reg("score_start").sub(r), FloatImm{v.top()}}, "a reference of 0 until a key is seen");
   }
-  for (std::uint16_t r = 0; r < 16 && v.integer(); ++r) {
-    w.op(Op::kVMovB32, {w.reg("score_start").sub(r), Imm{kIntegerStart}});
+}
+
+// O and the row sum of the near loop in this loop's units: the top, and before the descale of V.
+void take_over_sums(StageWriter& w, const Variant& v) {
+  const Reg sum = w.reg("row_sum").sub(0);
+  const Reg other = w.vtemp("other_half");
+  w.op(Op::kVMovB32, {other, sum});
+  w.op(Op::kVPermlane32Swap, {sum, other});
+  w.op(Op::kVAddF32, {sum, sum, other}, "near row sum over both lane halves");
+  const Reg factor = w.vtemp("to_codes");
+  w.op(Op::kVMovB32, {factor, w.reg("v_descale")});
+  w.op(Op::kVRcpF32, {factor, factor});
+  if (!v.always_exponents()) {
+    w.op(Op::kVMulF32, {sum, FloatImm{kTopValue}, sum});
+    w.op(Op::kVMulF32, {factor, FloatImm{kTopValue}, factor});
   }
+  for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
+    for (std::uint16_t r = 0; r < 16; ++r) {
+      const Reg out = w.reg("out", block).sub(r);
+      w.op(Op::kVMulF32, {out, factor, out});
+    }
+  }
+}
+
+// The near loop's reference, in log2 units and the row's maximum so far, becomes this loop's.
+void take_over_reference(StageWriter& w, const Variant& v) {
+  const Reg reference = w.reg("reference");
+  const Reg limit = w.reg("reference_limit");
+  const Reg none = w.vtemp("no_reference");
+  const Reg scaled = w.vtemp("in_units");
+  const Reg unset = w.stemp("unset", 2);
+  w.op(Op::kVMovB32, {none, FloatImm{kNoReference}});
+  w.op(Op::kVCmpEqF32, {unset, reference, none}, "has seen no key");
+  w.op(Op::kVMulF32, {scaled, FloatImm{v.units()}, reference});
+  if (v.folded()) {
+    const Reg bound = w.vtemp("bound");
+    w.op(Op::kVMovB32, {bound, FloatImm{v.top() + v.units() * kTopSlack}});
+    w.op(Op::kVCndmaskB32, {limit, bound, none, unset});
+    w.op(Op::kVCndmaskB32, {reference, scaled, Imm{0}, unset});
+    const Reg start = w.vtemp("start");
+    w.op(Op::kVSubF32, {start, FloatImm{v.top()}, reference});
+    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("score_start").sub(r), start});
+    return;
+  }
+  w.op(Op::kVCndmaskB32, {reference, scaled, none, unset});
+  const float slack = v.uses_exponents() ? kExponentSlack : kTopSlack;
+  w.op(Op::kVAddF32, {limit, FloatImm{v.units() * slack}, reference});
+  if (v.uses_exponents()) return;
+  const Reg bias = w.reg("bias");
+  w.op(Op::kVSubF32, {bias.sub(0), FloatImm{v.top()}, reference});
+  if (v.integer()) w.op(Op::kVAddF32, {bias.sub(0), bias.sub(0), w.reg("integer_zero")});
+  w.op(Op::kVMovB32, {bias.sub(1), bias.sub(0)});
+}
+
+// Blocks 1 to near_from - 1; the near loop has taken the others (near.h).
+void take_over_position(StageWriter& w) {
+  w.op(Op::kSMinI32, {w.trips(), w.reg("near_from"), w.reg("blocks")});
+  w.op(Op::kSSubI32, {w.trips(), w.trips(), Imm{1}});
+  w.op(Op::kSMaxI32, {w.trips(), w.trips(), Imm{0}}, "blocks between the first and the diagonal");
+  w.op(Op::kSMovB32, {w.reg("key_position"), imm(kKeyTile)});
 }
 
 }  // namespace
 
 void setup(StageWriter& w, const Variant& v) {
-  const SetupRegs s = forward::begin_setup(w, v.mask);
+  const SetupRegs s = v.near ? forward::resume_setup(w) : forward::begin_setup(w, v.mask);
+  const std::uint32_t first_row = v.near ? kKeyTile : 0;
   load_queries(w, s, v);
-  prepare_operand(w, s, "k", kK, v.head_dim);
-  prepare_operand(w, s, "v", kV, kValueRowBytes);
+  forward::prepare_operand(w, s, key_tile(v), kK, first_row);
+  forward::prepare_operand(w, s, value_tile(), kV, first_row);
   prepare_key_reads(w, s, v);
   prepare_value_reads(w, s);
   prepare_ones(w, s);
-  forward::prepare_limits(w, v.mask, s);
-  forward::count_trips(w, v.mask, s);
-  clear_state(w, v);
+  set_constants(w, v);
+  if (!v.near) {
+    forward::prepare_limits(w, v.mask, s);
+    forward::count_trips(w, v.mask, s);
+    clear_state(w, v);
+  }
   apply_scale(w, s, v);
+  if (v.near) {
+    take_over_sums(w, v);
+    take_over_reference(w, v);
+    take_over_position(w);
+  }
 }
 
 }  // namespace zyfa::schedules::fp8

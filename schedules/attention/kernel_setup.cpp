@@ -46,6 +46,15 @@ void locate_lane(StageWriter& w, const Reg& thread, SetupRegs& s) {
   w.op(Op::kSAddU32, {w.reg("row0"), w.reg("row0"), s.group_row}, "first query of the wave");
 }
 
+void load_lengths(StageWriter& w, SetupRegs& s) {
+  s.lengths = w.stemp("lengths", 4);
+  w.op(Op::kSLoadDwordx4, {s.lengths, w.reg("kernarg"), Imm{kLengths}}, "lengths, head ratio, scale");
+  s.key_head = w.stemp("key_head");
+  w.op(Op::kSLshlB32, {s.key_head, w.reg("head"), Imm{1}});
+  w.op(Op::kSAddU32, {s.key_head, s.key_head, Imm{1}});
+  w.op(Op::kSMulHiU32, {s.key_head, s.key_head, s.lengths.sub(2)}, "head / (query heads per key head)");
+}
+
 }  // namespace
 
 SetupRegs begin_setup(StageWriter& w, MaskKind mask) {
@@ -54,19 +63,27 @@ SetupRegs begin_setup(StageWriter& w, MaskKind mask) {
   const Reg head_id = w.pinned(jit::Bank::kSgpr, 1, "abi_workgroup_y", 3);
   const Reg batch_id = w.pinned(jit::Bank::kSgpr, 1, "abi_workgroup_z", 4);
   const Reg thread = w.pinned(jit::Bank::kVgpr, 1, "abi_thread", 0);
-  SetupRegs s;
-  s.lengths = w.stemp("lengths", 4);
   w.op(Op::kSMovB64, {w.reg("kernarg"), kernarg});
-  w.op(Op::kSLoadDwordx4, {s.lengths, w.reg("kernarg"), Imm{kLengths}}, "lengths, head ratio, scale");
   w.op(Op::kSMovB32, {w.reg("head"), head_id});
   w.op(Op::kSMovB32, {w.reg("batch"), batch_id});
+  SetupRegs s;
+  load_lengths(w, s);
   w.op(Op::kSMovB32, {w.reg("query_length"), s.lengths.sub(0)});
-  s.key_head = w.stemp("key_head");
-  w.op(Op::kSLshlB32, {s.key_head, w.reg("head"), Imm{1}});
-  w.op(Op::kSAddU32, {s.key_head, s.key_head, Imm{1}});
-  w.op(Op::kSMulHiU32, {s.key_head, s.key_head, s.lengths.sub(2)}, "head / (query heads per key head)");
   locate_group(w, mask, tile_id, s);
   locate_lane(w, thread, s);
+  return s;
+}
+
+SetupRegs resume_setup(StageWriter& w) {
+  SetupRegs s;
+  load_lengths(w, s);
+  s.lane = w.vtemp("lane");
+  s.column = w.vtemp("column");
+  s.half = w.vtemp("half");
+  w.op(Op::kVMbcntLo, {s.lane, Imm{-1}, Imm{0}});
+  w.op(Op::kVMbcntHi, {s.lane, Imm{-1}, s.lane}, "lane");
+  w.op(Op::kVAndB32, {s.column, Imm{31}, s.lane}, "query of this lane");
+  w.op(Op::kVLshrrevB32, {s.half, Imm{5}, s.lane}, "lane half");
   return s;
 }
 

@@ -23,6 +23,8 @@ struct SetupRegs {
 };
 
 [[nodiscard]] SetupRegs begin_setup(StageWriter& w, MaskKind mask);
+// The same again after a loop, when the constant tiles are filled: all but group_row.
+[[nodiscard]] SetupRegs resume_setup(StageWriter& w);
 
 // key_limit: the last key this lane's query sees, less 4 * half so that masking compares with constants; first_limit:
 // the last key that the wave's first query sees, below which no block needs the mask.

@@ -1,4 +1,5 @@
 // WHAT is computed: tiles, and stages that read and write them once per iteration of one loop. No order, no placement.
+// A kernel may run one algorithm before another (Algorithm::before): two loops over shared state.
 //
 // A tile is data of one iteration (a key block in LDS, a score block in registers) or loop-carried state (the output
 // accumulator). Stages are listed in the order a sequential reader would run them; the accesses declared here are all
@@ -7,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -62,6 +64,9 @@ struct Algorithm {
   // placement has two groups, the wave number to wave().
   std::function<void(StageWriter&)> setup;
   std::function<void(StageWriter&)> finish;
+  // A loop that runs first, or null. State and constant tiles of equal name and shape are the same registers in both;
+  // its LDS is given up when it ends. It has no finish: this algorithm's setup() follows it.
+  std::shared_ptr<const Algorithm> before;
 
   [[nodiscard]] const Tile* find_tile(std::string_view tile) const;
   [[nodiscard]] const Stage* find_stage(std::string_view stage) const;

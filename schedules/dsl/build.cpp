@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "schedules/dsl/interleave.h"
 #include "schedules/dsl/stage_writer.h"
@@ -11,13 +12,13 @@ namespace {
 
 using jit::Op;
 
-class Builder {
+// One loop with its prologue.
+class LoopBuilder {
  public:
-  Builder(const Plan& plan, const std::string& symbol) : plan_(plan), tiles_(plan, listing_) {
-    listing_.symbol = symbol;
-  }
+  LoopBuilder(const Plan& plan, const TileRegisters& tiles, jit::Listing& listing)
+      : plan_(plan), listing_(listing), tiles_(tiles) {}
 
-  Expected<jit::Listing> run() {
+  Status run() {
     const jit::Label exit = listing_.new_label();
     straight("setup", plan_.algorithm->setup);
     if (plan_.placement.groups == 2) stagger_barrier("stagger", Op::kSCmpGeI32);
@@ -27,9 +28,19 @@ class Builder {
     // LDS may be given to the next workgroup once the waves end: nothing may still be on its way to it.
     await(tiles_.arrival_tokens(), "no load outstanding at the end");
     if (plan_.placement.groups == 2) stagger_barrier("unstagger", Op::kSCmpLtI32);
+    return status_;
+  }
+
+  // Before another loop takes over the LDS: every wave's reads have returned.
+  Status release_lds() {
+    await(tiles_.reads_tokens(), "no LDS read outstanding");
+    glue("release", [](StageWriter& w) { w.op(Op::kSBarrier, {}, "LDS changes hands"); });
+    return status_;
+  }
+
+  Status finish() {
     straight("finish", plan_.algorithm->finish);
-    if (!status_) return tl::unexpected(status_.error());
-    return std::move(listing_);
+    return status_;
   }
 
  private:
@@ -153,8 +164,8 @@ class Builder {
   }
 
   const Plan& plan_;
-  jit::Listing listing_;
-  TileRegisters tiles_;
+  jit::Listing& listing_;
+  const TileRegisters& tiles_;
   Status status_;
   bool started_ = false;  // a phase with work has been emitted
 };
@@ -162,7 +173,20 @@ class Builder {
 }  // namespace
 
 Expected<jit::Listing> build_listing(const Plan& plan, const std::string& symbol) {
-  return Builder(plan, symbol).run();
+  jit::Listing listing;
+  listing.symbol = symbol;
+  std::optional<TileRegisters> before;
+  if (plan.before != nullptr) {
+    before.emplace(*plan.before, listing);
+    LoopBuilder loop(*plan.before, *before, listing);
+    if (Status status = loop.run(); !status) return tl::unexpected(status.error());
+    if (Status status = loop.release_lds(); !status) return tl::unexpected(status.error());
+  }
+  const TileRegisters tiles(plan, listing, before ? &*before : nullptr);
+  LoopBuilder loop(plan, tiles, listing);
+  if (Status status = loop.run(); !status) return tl::unexpected(status.error());
+  if (Status status = loop.finish(); !status) return tl::unexpected(status.error());
+  return listing;
 }
 
 }  // namespace zyfa::schedules

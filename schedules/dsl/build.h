@@ -1,4 +1,5 @@
-// From a plan to a listing of virtual registers: setup, prologue trips, the unrolled loop, finish.
+// From a plan to a listing of virtual registers: setup, prologue trips, the unrolled loop (twice where an
+// algorithm runs before another), finish.
 #pragma once
 
 #include <string>

@@ -310,12 +310,32 @@ const PlacedStage& Plan::placed(std::string_view stage) const {
 }
 
 Expected<Plan> make_plan(const Algorithm& algorithm, const Placement& placement) {
-  return Planner(algorithm, placement).run();
+  const bool two_loops = algorithm.before != nullptr;
+  if (two_loops == placement.before.empty()) {
+    return make_error(ErrorCode::kScheduleError,
+                      "placement '" + placement.name + "' is not legal for " + algorithm.name + ": " +
+                          (two_loops ? "before= is missing, the loop of " + algorithm.before->name
+                                     : std::string("before= is given, but the algorithm has one loop")));
+  }
+  Expected<Plan> plan = Planner(algorithm, placement).run();
+  if (!plan || !two_loops) return plan;
+  Placement first = placement;
+  first.buffers = placement.before_buffers;
+  first.loop = placement.before;
+  first.before_buffers.clear();
+  first.before.clear();
+  first.priorities.clear();
+  Expected<Plan> before = make_plan(*algorithm.before, first);
+  if (!before) return before;
+  plan->lds_bytes = std::max(plan->lds_bytes, before->lds_bytes);
+  plan->before = std::make_shared<const Plan>(std::move(*before));
+  return plan;
 }
 
 std::string chart(const Plan& plan) {
   const Placement& p = plan.placement;
-  std::string text = "schedule " + p.name + " of " + plan.algorithm->name + "\n";
+  std::string text = plan.before != nullptr ? chart(*plan.before) + "then\n" : std::string();
+  text += "schedule " + p.name + " of " + plan.algorithm->name + "\n";
   text += "  " + std::to_string(p.waves) + " waves in " + std::to_string(p.groups) + " group(s); " +
           std::to_string(plan.max_lead) + " prologue trip(s), loop unrolled " + std::to_string(plan.unroll) +
           " time(s); " + std::to_string(plan.lds_bytes) + " bytes of LDS\n";

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,10 @@ struct Plan {
   Placement placement;
   std::vector<PlacedStage> stages;  // in algorithm order
   std::vector<PlannedAwait> awaits;
-  std::uint32_t unroll = 1;    // loop copies: least common multiple of all buffer counts
-  std::uint32_t max_lead = 0;  // prologue trips
-  std::uint32_t lds_bytes = 0;
+  std::uint32_t unroll = 1;            // loop copies: least common multiple of all buffer counts
+  std::uint32_t max_lead = 0;          // prologue trips
+  std::uint32_t lds_bytes = 0;         // of a workgroup: both loops' where there are two, one after the other
+  std::shared_ptr<const Plan> before;  // of Algorithm::before, or null
 
   [[nodiscard]] std::uint32_t copies(std::string_view tile) const;
   [[nodiscard]] std::uint32_t lds_offset(std::string_view tile, std::uint32_t copy) const;

@@ -20,29 +20,48 @@ const char* repository_path(const char* file) {
   return std::string_view(file).starts_with(kRoot) ? file + kRoot.size() : file;
 }
 
-TileRegisters::TileRegisters(const Plan& plan, jit::Listing& listing) {
-  trips_ = listing.regs.add(jit::Bank::kSgpr, 1, "trips");
-  wave_ = listing.regs.add(jit::Bank::kSgpr, 1, "wave");
-  jit::Token next_token = 1;
+TileRegisters::TileRegisters(const Plan& plan, jit::Listing& listing, const TileRegisters* before) {
+  if (before != nullptr) {
+    trips_ = before->trips_;
+    wave_ = before->wave_;
+    next_token_ = before->next_token_;
+  } else {
+    trips_ = listing.regs.add(jit::Bank::kSgpr, 1, "trips");
+    wave_ = listing.regs.add(jit::Bank::kSgpr, 1, "wave");
+  }
   for (const Tile& tile : plan.algorithm->tiles) {
     Entry entry;
+    if (const Entry* shared = before != nullptr ? before->shared_entry(tile, listing) : nullptr) entry = *shared;
     const std::uint32_t copies = plan.copies(tile.name);
-    entry.first_token = next_token;
     if (tile.space == TileSpace::kLds) {
+      entry.first_token = next_token_;
       entry.token_copies = copies;
-      next_token += 2 * copies;
+      next_token_ += 2 * copies;
     }
-    for (std::uint32_t copy = 0; tile.space == TileSpace::kRegisters && copy < copies; ++copy) {
+    for (std::uint32_t copy = 0; tile.space == TileSpace::kRegisters && entry.copies.size() < copies; ++copy) {
       const std::string name = copies == 1 ? tile.name : tile.name + "#" + std::to_string(copy);
       std::vector<jit::Reg>& tuples = entry.copies.emplace_back();
       for (std::uint32_t t = 0; t < tile.shape.tuples; ++t) {
-        owners_[static_cast<std::uint32_t>(listing.regs.size())] = &tile;
         tuples.push_back(listing.regs.add(tile.shape.bank, tile.shape.registers,
                                           tile.shape.tuples == 1 ? name : name + "[" + std::to_string(t) + "]"));
       }
     }
+    for (const std::vector<jit::Reg>& tuples : entry.copies) {
+      for (const jit::Reg& tuple : tuples) owners_[tuple.id] = &tile;
+    }
     tiles_.emplace(tile.name, std::move(entry));
   }
+}
+
+const TileRegisters::Entry* TileRegisters::shared_entry(const Tile& tile, const jit::Listing& listing) const {
+  if (tile.space != TileSpace::kRegisters || tile.life == TileLife::kIteration) return nullptr;
+  const auto found = tiles_.find(tile.name);
+  if (found == tiles_.end() || found->second.copies.size() != 1) return nullptr;
+  const std::vector<jit::Reg>& tuples = found->second.copies.front();
+  const jit::RegTable::Tuple& first = listing.regs.at(tuples.front().id);
+  const bool same =
+      tuples.size() == tile.shape.tuples && first.bank == tile.shape.bank && first.count == tile.shape.registers;
+  return same ? &found->second : nullptr;
 }
 
 const Tile* TileRegisters::owner(const jit::Reg& reg) const {
@@ -67,6 +86,12 @@ std::vector<jit::Token> TileRegisters::arrival_tokens() const {
   for (const auto& [name, entry] : tiles_) {
     for (std::uint32_t copy = 0; copy < entry.token_copies; ++copy) tokens.push_back(entry.first_token + 2 * copy);
   }
+  return tokens;
+}
+
+std::vector<jit::Token> TileRegisters::reads_tokens() const {
+  std::vector<jit::Token> tokens = arrival_tokens();
+  for (jit::Token& token : tokens) ++token;
   return tokens;
 }
 

@@ -25,13 +25,15 @@ namespace zyfa::schedules {
 // The register tuples and LDS tokens of every tile copy, shared by all stage instances of one listing.
 class TileRegisters {
  public:
-  TileRegisters(const Plan& plan, jit::Listing& listing);
+  // `before`: the tiles of the loop that runs first, or null; state and constants of equal name and shape are shared.
+  TileRegisters(const Plan& plan, jit::Listing& listing, const TileRegisters* before = nullptr);
 
   [[nodiscard]] jit::Reg at(std::string_view tile, std::uint32_t copy, std::uint32_t tuple) const;
   [[nodiscard]] jit::Token arrival_token(std::string_view tile, std::uint32_t copy) const;
   [[nodiscard]] jit::Token reads_token(std::string_view tile, std::uint32_t copy) const;
-  // Tokens of all data on its way to LDS.
+  // Tokens of all data on its way to LDS, and of all reads of it.
   [[nodiscard]] std::vector<jit::Token> arrival_tokens() const;
+  [[nodiscard]] std::vector<jit::Token> reads_tokens() const;
   [[nodiscard]] jit::Reg trips() const { return trips_; }
   [[nodiscard]] jit::Reg wave() const { return wave_; }
   // The tile that a virtual register belongs to, or null.
@@ -44,8 +46,11 @@ class TileRegisters {
     std::uint32_t token_copies = 0;
   };
   std::map<std::string, Entry, std::less<>> tiles_;
+  [[nodiscard]] const Entry* shared_entry(const Tile& tile, const jit::Listing& listing) const;
+
   std::map<std::uint32_t, const Tile*> owners_;  // by virtual tuple id
   jit::Reg trips_, wave_;
+  jit::Token next_token_ = 1;
 };
 
 class StageWriter {

@@ -106,12 +106,14 @@ class Parser {
     if (*key == "name") return assign(placement_.name, identifier());
     if (*key == "waves") return waves();
     if (*key == "groups") return assign(placement_.groups, integer(1, 2, "groups"));
-    if (*key == "buffers") return buffers();
-    if (*key == "loop") return loop();
+    if (*key == "buffers") return buffers(placement_.buffers, *key);
+    if (*key == "before_buffers") return buffers(placement_.before_buffers, *key);
+    if (*key == "loop") return loop(placement_.loop);
+    if (*key == "before") return loop(placement_.before);
     if (*key == "prio") return priorities();
     if (*key == "math") return math();
     at_ = start;
-    return fail("one of name, waves, groups, buffers, loop, prio, math");
+    return fail("one of name, waves, groups, buffers, before_buffers, before, loop, prio, math");
   }
 
   template <typename T>
@@ -133,17 +135,17 @@ class Parser {
     return {};
   }
 
-  Status buffers() {
+  Status buffers(std::map<std::string, std::uint32_t>& to, const std::string& clause) {
     do {
       Expected<std::string> tile = identifier();
       if (!tile) return tl::unexpected(tile.error());
       if (!take(':')) return fail("':' and a number of buffers");
       Expected<std::uint32_t> n = integer(1, kMaxBuffers, "buffers");
       if (!n) return tl::unexpected(n.error());
-      if (placement_.buffers.contains(*tile)) return fail("each tile once in buffers=");
-      placement_.buffers[*tile] = *n;
+      if (to.contains(*tile)) return fail("each tile once in " + clause + "=");
+      to[*tile] = *n;
     } while (take(','));
-    std::erase_if(placement_.buffers, [](const auto& entry) { return entry.second == 1; });
+    std::erase_if(to, [](const auto& entry) { return entry.second == 1; });
     return {};
   }
 
@@ -168,7 +170,7 @@ class Parser {
     return {};
   }
 
-  Status loop() {
+  Status loop(std::vector<Phase>& to) {
     do {
       Phase phase;
       do {
@@ -176,7 +178,7 @@ class Parser {
         if (!parsed) return tl::unexpected(parsed.error());
         phase.items.push_back(std::move(*parsed));
       } while (take(','));
-      placement_.loop.push_back(std::move(phase));
+      to.push_back(std::move(phase));
     } while (take('|'));
     return {};
   }
@@ -250,9 +252,20 @@ std::string unparse_stream(const Stream& stream) {
   return join(stream.stages, ",", unparse_stage) + (stream.weight == 1 ? "" : ":" + std::to_string(stream.weight));
 }
 
+std::string unparse_buffers(std::string_view clause, std::map<std::string, std::uint32_t> counts) {
+  std::erase_if(counts, [](const auto& entry) { return entry.second == 1; });
+  if (counts.empty()) return {};
+  return ";" + std::string(clause) + "=" +
+         join(counts, ",", [](const auto& b) { return b.first + ":" + std::to_string(b.second); });
+}
+
 std::string unparse_item(const PhaseItem& item) {
   if (item.streams.size() == 1) return join(item.streams.front().stages, ",", unparse_stage);
   return "{" + join(item.streams, "/", unparse_stream) + "}";
+}
+
+std::string unparse_loop(const std::vector<Phase>& loop) {
+  return join(loop, "|", [](const Phase& p) { return join(p.items, ",", unparse_item); });
 }
 
 }  // namespace
@@ -262,12 +275,10 @@ Expected<Placement> parse_placement(std::string_view text) { return Parser(text)
 std::string unparse(const Placement& placement) {
   std::string text = "name=" + placement.name + ";waves=" + std::to_string(placement.waves) +
                      ";groups=" + std::to_string(placement.groups);
-  std::map<std::string, std::uint32_t> several = placement.buffers;
-  std::erase_if(several, [](const auto& entry) { return entry.second == 1; });
-  if (!several.empty()) {
-    text += ";buffers=" + join(several, ",", [](const auto& b) { return b.first + ":" + std::to_string(b.second); });
-  }
-  text += ";loop=" + join(placement.loop, "|", [](const Phase& p) { return join(p.items, ",", unparse_item); });
+  text += unparse_buffers("buffers", placement.buffers);
+  text += unparse_buffers("before_buffers", placement.before_buffers);
+  if (!placement.before.empty()) text += ";before=" + unparse_loop(placement.before);
+  text += ";loop=" + unparse_loop(placement.loop);
   if (!placement.priorities.empty()) {
     text += ";prio=" + join(placement.priorities, ",", [](std::uint32_t p) { return std::to_string(p); });
   }

@@ -3,8 +3,10 @@
 // Grammar (whitespace around tokens and line breaks are free; '#' starts a comment to the end of the line):
 // clang-format off
 //   placement := clause { ';' clause }
-//   clause    := 'name=' ident | 'waves=' int | 'groups=' int | 'buffers=' tile ':' int { ',' tile ':' int }
-//              | 'loop=' phase { '|' phase } | 'prio=' int { ',' int } | 'math=' ( 'packed' | 'scalar' )
+//   clause    := 'name=' ident | 'waves=' int | 'groups=' int | 'buffers=' counts | 'before_buffers=' counts
+//              | 'before=' loop | 'loop=' loop | 'prio=' int { ',' int } | 'math=' ( 'packed' | 'scalar' )
+//   counts    := tile ':' int { ',' tile ':' int }
+//   loop      := phase { '|' phase }                    'before=': the loop of an algorithm that runs first
 //   phase     := item { ',' item }                      phases are separated by a workgroup barrier
 //   item      := stage | '{' stream { '/' stream } '}'  a stage alone, or streams interleaved instruction by instruction
 //   stream    := stage { ',' stage } [ ':' int ]        the weight: instructions taken per round, default 1
@@ -58,6 +60,9 @@ struct Placement {
   std::uint32_t groups = 1;                      // wave groups; group g runs g phases behind group 0
   std::map<std::string, std::uint32_t> buffers;  // tile -> copies (1..4); absent = 1
   std::vector<Phase> loop;
+  // Of the algorithm that runs before this one, empty when there is none. Its phases run at the first priority.
+  std::map<std::string, std::uint32_t> before_buffers;
+  std::vector<Phase> before;
   std::vector<std::uint32_t> priorities;  // s_setprio per phase, or empty
   VectorMath math = VectorMath::kPacked;
   bool operator==(const Placement&) const = default;

@@ -134,6 +134,21 @@ Fp8Inputs make_inputs(const Fp8Case& c) {
   return in;
 }
 
+// The inputs before quantisation: what the codes stand for, rounded to BF16.
+HostTensor<std::uint16_t> near_tensor(const std::vector<std::uint8_t>& codes, const std::vector<float>& descales,
+                                      const Fp8Case& c, ElementType element, const Codes& like) {
+  constexpr std::uint16_t kNan = 0x7fff;
+  HostTensor<std::uint16_t> tensor(like.batch, like.tokens, like.heads, like.dim, c.layout, kNan);
+  const std::uint8_t* from = codes.data();
+  tensor.for_each_row([&](std::uint16_t* row, std::int64_t b, std::int64_t, std::int64_t h) {
+    const auto index = static_cast<std::size_t>(b * c.key_heads + h / (like.heads / c.key_heads));
+    for (std::int64_t d = 0; d < like.dim; ++d, ++from) {
+      row[d] = reference::double_to_bf16(value_of(*from, element) * static_cast<double>(at(descales, index)));
+    }
+  });
+  return tensor;
+}
+
 Expected<reference::AttentionResult> expected_attention(const Fp8Case& c, const Fp8Inputs& in) {
   const auto dequantise = [&](const std::vector<std::uint8_t>& codes, const std::vector<float>& descales,
                               std::int64_t heads, std::int64_t dim, ElementType element) {
@@ -282,6 +297,15 @@ Expected<Fp8Outcome> run_fp8_case(const Fp8Case& c, SimDevice& device) {
   args.q_descale = descale_args(buffers, in.q_descale, c);
   args.k_descale = descale_args(buffers, in.k_descale, c);
   args.v_descale = descale_args(buffers, in.v_descale, c);
+  if (spec.near_keys == schedules::NearKeys::kBf16) {
+    const auto near_args = [&](const auto& codes, const auto& descales, ElementType element, const Codes& like) {
+      const HostTensor<std::uint16_t> tensor = near_tensor(codes, descales, c, element, like);
+      return tensor.args(buffers.upload(tensor.data));
+    };
+    args.q_near = near_args(in.q, in.q_descale, spec.element, q);
+    args.k_near = near_args(in.k, in.k_descale, spec.element, k);
+    args.v_near = near_args(in.v, in.v_descale, ElementType::kFp8E4M3, v);
+  }
   if (!buffers.status()) return tl::unexpected(buffers.status().error());
 
   const auto loaded = device.load(kernel.object, kernel.info.symbol);

@@ -1,0 +1,138 @@
+#include "schedules/attention/operand_tile.h"
+
+namespace zyfa::schedules::forward {
+namespace {
+
+using jit::Imm;
+using jit::Op;
+using jit::Reg;
+
+constexpr std::uint32_t kLoadBytes = 1024;  // one direct-to-LDS dwordx4 of a wave: 64 lanes x 16 bytes
+
+Imm imm(std::uint32_t value) { return Imm{static_cast<std::int32_t>(value)}; }
+
+std::uint32_t wave_bytes(const StageWriter& w, const OperandTile& tile) { return tile.bytes() / w.placement().waves; }
+
+// row = chunk / (chunks of a row), for chunks of one tile.
+void divide_by_row(StageWriter& w, Reg row, Reg chunk, std::uint32_t row_chunks) {
+  if (row_chunks == 8 || row_chunks == 16) {
+    w.op(Op::kVLshrrevB32, {row, Imm{row_chunks == 8 ? 3 : 4}, chunk});
+    return;
+  }
+  // 43691 = ceil(2^19 / 12); a tile's 1,536 chunks at most leave its rounding far away.
+  w.op(Op::kVMulU32U24, {row, Imm{43691}, chunk});
+  w.op(Op::kVLshrrevB32, {row, Imm{row_chunks == 12 ? 19 : 20}, row});
+}
+
+void swizzle_chunk(StageWriter& w, Reg chunk, Reg row, const OperandTile& tile) {
+  const Reg flip = w.vtemp(tile.name + "_flip");
+  switch (tile.swizzle) {
+    case Swizzle::kRow:
+      w.op(Op::kVAndB32, {flip, Imm{15}, row});
+      break;
+    case Swizzle::kHalfRow:
+      w.op(Op::kVLshrrevB32, {flip, Imm{1}, row});
+      w.op(Op::kVAndB32, {flip, Imm{7}, flip});
+      break;
+    case Swizzle::kQuarterRow:
+      w.op(Op::kVLshrrevB32, {flip, Imm{2}, row});
+      w.op(Op::kVAndB32, {flip, Imm{3}, flip});
+      break;
+    case Swizzle::kTransposeB8: {
+      const Reg high = w.vtemp(tile.name + "_flip_high");
+      w.op(Op::kVAndB32, {flip, Imm{2}, row}, "2 * bit 1 of the row");
+      w.op(Op::kVLshrrevB32, {high, Imm{1}, row});
+      w.op(Op::kVAndOrB32, {flip, high, Imm{4}, flip}, "+ 4 * bit 3");
+      break;
+    }
+    case Swizzle::kTransposeB16:
+      w.op(Op::kVAndB32, {flip, Imm{3}, row});
+      w.op(Op::kVLshlrevB32, {flip, Imm{2}, flip});
+      break;
+  }
+  w.op(Op::kVXorB32, {chunk, flip, chunk}, "chunk of the memory row");
+}
+
+}  // namespace
+
+void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile, std::int32_t args_offset,
+                     std::uint32_t first_row) {
+  const std::string& name = tile.name;
+  const Reg args = w.stemp(name + "_args", 8);
+  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{args_offset}}, name + ": address and strides");
+  const Reg desc = w.reg(name + "_desc");
+  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
+  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
+  add_scaled(w, desc.sub(0, 2), s.key_head, args.sub(4, 2), "key head");
+  w.op(Op::kSMovB32, {desc.sub(2), Imm{0}});
+  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
+  w.op(Op::kSMovB32, {w.reg(name + "_left"), s.lengths.sub(1)}, "keys not yet loaded");
+  w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
+  if (first_row != 0) {
+    const Reg skipped = w.stemp(name + "_skipped");
+    w.op(Op::kSMovB32, {skipped, imm(first_row)});
+    step_operand(w, tile, skipped);
+  }
+
+  const Reg wave_chunk = w.stemp(name + "_wave_chunk");
+  w.op(Op::kSMulI32, {w.reg(name + "_lds"), w.wave(), imm(wave_bytes(w, tile))}, "this wave's share of a tile");
+  w.op(Op::kSLshrB32, {wave_chunk, w.reg(name + "_lds"), Imm{4}});
+  const std::uint32_t row_chunks = tile.row_bytes / 16;
+  for (std::uint32_t round = 0; round * kLoadBytes < wave_bytes(w, tile); ++round) {
+    const Reg chunk = w.vtemp(name + "_chunk");
+    const Reg row = w.vtemp(name + "_row");
+    const Reg first = w.vtemp(name + "_row_chunk");
+    const Reg base = w.stemp(name + "_round_chunk");
+    w.op(Op::kSAddU32, {base, wave_chunk, imm(round * kLoadBytes / 16)});
+    w.op(Op::kVAddU32, {chunk, base, s.lane}, "16-byte chunk of the LDS tile");
+    divide_by_row(w, row, chunk, row_chunks);
+    w.op(Op::kVMulU32U24, {first, imm(row_chunks), row});
+    w.op(Op::kVSubU32, {chunk, chunk, first}, "chunk of the LDS row");
+    swizzle_chunk(w, chunk, row, tile);
+    const Reg offset = w.reg(name + "_offset", round);
+    w.op(Op::kVMulLoU32, {offset, row, args.sub(2)});
+    w.op(Op::kVLshlrevB32, {chunk, Imm{4}, chunk});
+    w.op(Op::kVAddU32, {offset, offset, chunk});
+  }
+}
+
+void load_block(StageWriter& w, const OperandTile& tile) {
+  const std::string& name = tile.name;
+  const Reg desc = w.reg(name + "_desc");
+  row_span(w, desc.sub(2), {w.reg(name + "_left"), kKeyTile, w.reg(name + "_stride"), tile.row_bytes}, name);
+  const std::uint32_t share = wave_bytes(w, tile);
+  for (std::uint32_t round = 0; round * kLoadBytes < share; ++round) {
+    const std::uint32_t at = w.lds(name) + round * kLoadBytes;
+    w.op(Op::kSAddU32, {jit::m0(), w.reg(name + "_lds"), imm(at)});
+    const bool half = share - round * kLoadBytes < kLoadBytes;
+    if (half) w.op(Op::kSLshrB64, {jit::exec(), Imm{-1}, Imm{32}}, "the last 512 bytes: lanes 0 to 31");
+    // soffset stays 0: it escapes the bounds check (gfx950-isa.md 3.2).
+    w.load_to_lds(Op::kBufferLoadDwordx4Lds, name, {w.reg(name + "_offset", round), desc, Imm{0}},
+                  name + " rows to LDS", {.offen = true});
+    if (half) w.op(Op::kSMovB64, {jit::exec(), Imm{-1}});
+  }
+}
+
+void step_operand(StageWriter& w, const OperandTile& tile, Reg rows) {
+  const Reg desc = w.reg(tile.name + "_desc");
+  const Reg left = w.reg(tile.name + "_left");
+  const Reg low = w.stemp("step_bytes");
+  const Reg high = w.stemp("step_bytes_high");
+  w.op(Op::kSMulI32, {low, rows, w.reg(tile.name + "_stride")});
+  w.op(Op::kSMulHiU32, {high, rows, w.reg(tile.name + "_stride")});
+  w.op(Op::kSAddU32, {desc.sub(0), desc.sub(0), low});
+  w.op(Op::kSAddcU32, {desc.sub(1), desc.sub(1), high}, "next block of " + tile.name);
+  w.op(Op::kSSubI32, {left, left, rows});
+}
+
+void step_operand(StageWriter& w, const OperandTile& tile) {
+  const Reg desc = w.reg(tile.name + "_desc");
+  const Reg left = w.reg(tile.name + "_left");
+  const Reg bytes = w.stemp("tile_bytes");
+  w.op(Op::kSLshlB32, {bytes, w.reg(tile.name + "_stride"), Imm{6}}, "64 rows");
+  w.op(Op::kSAddU32, {desc.sub(0), desc.sub(0), bytes});
+  w.op(Op::kSAddcU32, {desc.sub(1), desc.sub(1), Imm{0}}, "next block of " + tile.name);
+  w.op(Op::kSSubI32, {left, left, imm(kKeyTile)});
+}
+
+}  // namespace zyfa::schedules::forward
