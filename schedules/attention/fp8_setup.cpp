@@ -275,8 +275,17 @@ void take_over_reference(StageWriter& w, const Variant& v) {
   w.op(Op::kVMovB32, {bias.sub(1), bias.sub(0)});
 }
 
-// Blocks 1 to near_from - 1; the near loop has taken the others (near.h).
-void take_over_position(StageWriter& w) {
+// Blocks 1 to near_from - 1; the near loop has taken the others (near.h). Keys from there on are hidden, for stages
+// that run past the last iteration.
+void take_over_position(StageWriter& w, const SetupRegs& s) {
+  const Reg last = w.stemp("last_key");
+  const Reg bound = w.vtemp("last_key_bound");
+  w.op(Op::kSLshlB32, {last, w.reg("near_from"), Imm{6}});
+  w.op(Op::kSSubI32, {last, last, Imm{1}});
+  w.op(Op::kSMinI32, {w.reg("first_limit"), w.reg("first_limit"), last});
+  w.op(Op::kVLshlrevB32, {bound, Imm{2}, s.half});
+  w.op(Op::kVSubU32, {bound, last, bound});
+  w.op(Op::kVMinI32, {w.reg("key_limit"), bound, w.reg("key_limit")}, "as prepare_limits() has it: less 4 * half");
   w.op(Op::kSMinI32, {w.trips(), w.reg("near_from"), w.reg("blocks")});
   w.op(Op::kSSubI32, {w.trips(), w.trips(), Imm{1}});
   w.op(Op::kSMaxI32, {w.trips(), w.trips(), Imm{0}}, "blocks between the first and the diagonal");
@@ -304,7 +313,7 @@ void setup(StageWriter& w, const Variant& v) {
   if (v.near) {
     take_over_sums(w, v);
     take_over_reference(w, v);
-    take_over_position(w);
+    take_over_position(w, s);
   }
 }
 

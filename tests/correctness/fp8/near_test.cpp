@@ -71,7 +71,6 @@ TEST(Fp8Near, EveryVariantUnderEveryPlacement) {
         EXPECT_LT(outcome->figures.lse_max_abs, kMaxLse) << describe(c);
         EXPECT_EQ(outcome->figures.mismatched_nan, 0) << describe(c);
         EXPECT_TRUE(outcome->outside_untouched) << describe(c);
-        printf("%s %.3f %.4f\n", describe(c).c_str(), outcome->figures.relative_rms_percent, outcome->figures.lse_max_abs);
       }
     }
   }

@@ -60,6 +60,14 @@ TEST(Interleave, KeepsASkippedRegionWhole) {
   EXPECT_THAT(comments(merged), ElementsAre("b0", "cmp", "branch", "inside", "label", "b1", "after", "b2"));
 }
 
+// Between them some lanes are off: an instruction of another stream must not come there.
+TEST(Interleave, KeepsNarrowedExecTogether) {
+  std::vector<Instruction> narrowed{make(Op::kSLshrB64, {jit::exec(), Imm{-1}, Imm{32}}, "narrow"), move("inside"),
+                                    make(Op::kSMovB64, {jit::exec(), Imm{-1}}, "all"), move("after")};
+  const auto merged = interleave({{std::move(narrowed), 1}, {{move("b0"), move("b1")}, 1}});
+  EXPECT_THAT(comments(merged), ElementsAre("narrow", "inside", "all", "b0", "after", "b1"));
+}
+
 TEST(Interleave, VccAsAnOperandCounts) {
   std::vector<Instruction> select{make(Op::kVCmpGtF32, {jit::vcc(), vgpr(0), vgpr(1)}, "cmp"), move("x"),
                                   make(Op::kVCndmaskB32, {vgpr(2), vgpr(0), vgpr(1), jit::vcc()}, "select")};

@@ -37,8 +37,19 @@ TEST(Placement, ReadsEveryClause) {
   EXPECT_EQ(unparse(*p), "name=x;waves=8;groups=2;buffers=k:2,v:3;loop={a@2,b:3/c},d|e@1;prio=1,3");
 }
 
+TEST(Placement, TwoLoopsAndScalarMath) {
+  const Expected<Placement> p =
+      parse_placement("name=x;math=scalar;before=a@1|b;before_buffers=k:3,v:1;loop=c;buffers=k:2");
+  ASSERT_TRUE(p) << to_string(p.error());
+  EXPECT_EQ(p->math, VectorMath::kScalar);
+  ASSERT_EQ(p->before.size(), 2U);
+  EXPECT_EQ(p->before_buffers, (std::map<std::string, std::uint32_t>{{"k", 3}}));
+  EXPECT_EQ(unparse(*p), "name=x;waves=4;groups=1;buffers=k:2;before_buffers=k:3;before=a@1|b;loop=c;math=scalar");
+}
+
 TEST(Placement, ParseOfUnparseIsTheSame) {
-  const Expected<Placement> p = parse_placement("name=n;loop={a:64/b@8,c/d:2},e|f;prio=0,0");
+  const Expected<Placement> p =
+      parse_placement("name=n;before={x/y:3}|z;before_buffers=q:4;loop={a:64/b@8,c/d:2},e|f;prio=0,0;math=scalar");
   ASSERT_TRUE(p);
   const Expected<Placement> again = parse_placement(unparse(*p));
   ASSERT_TRUE(again);
@@ -70,6 +81,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"name=a;loop={b/c", "'/' or '}'"}, Bad{"name=a;loop=b|", "an identifier"},
                     Bad{"name=a;loop=b;speed=9", "one of name, waves"}, Bad{"name=a;name=b;loop=c", "not given before"},
                     Bad{"name=a;loop=b|c;prio=1", "the loop has 2 phases"},
+                    Bad{"name=a;loop=b;math=simd", "packed or scalar"},
+                    Bad{"name=a;loop=b;before_buffers=k:2,k:3", "each tile once in before_buffers="},
                     Bad{"name=a;loop=b;prio=4", "a priority from 0 to 3"}, Bad{"name=a;loop=b c", "';' or the end"},
                     Bad{"name=a;loop={b:65/c}", "a weight from 1 to 64"}, Bad{"name=1a;loop=b", "an identifier"}));
 

@@ -74,6 +74,29 @@ TEST(Plan, StreamsOfOneItemAreUnordered) {
   EXPECT_TRUE(problems("name=p;buffers=r:2;loop=load@1|{use@1/sum}").empty());
 }
 
+// A second loop: its LDS follows the first's in time, so the larger of both counts; each loop has its own buffers.
+TEST(Plan, TwoLoops) {
+  Algorithm algorithm = small_algorithm();
+  algorithm.before = std::make_shared<const Algorithm>(small_algorithm());
+  const Expected<Plan> plan = plan_of(
+      algorithm, "name=p;waves=8;groups=2;buffers=t:3;before_buffers=t:4;before=load@1|use,sum;loop=load@1|use,sum");
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  ASSERT_NE(plan->before, nullptr);
+  EXPECT_EQ(plan->copies("t"), 3U);
+  EXPECT_EQ(plan->before->copies("t"), 4U);
+  EXPECT_EQ(plan->lds_bytes, 4096U);
+
+  const Expected<Plan> missing = plan_of(algorithm, "name=p;loop=load|use,sum");
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("before= is missing"));
+  const Expected<Plan> surplus = plan_of(small_algorithm(), "name=p;before=load|use,sum;loop=load|use,sum");
+  ASSERT_FALSE(surplus);
+  EXPECT_THAT(surplus.error().message, HasSubstr("the algorithm has one loop"));
+  const Expected<Plan> illegal = plan_of(algorithm, "name=p;before=load,use|sum;loop=load|use,sum");
+  ASSERT_FALSE(illegal);
+  EXPECT_THAT(illegal.error().details, Contains(HasSubstr("1 phase(s) too early")));
+}
+
 TEST(Plan, SpeculationIsAStagePromise) {
   EXPECT_THAT(problems("name=p;loop=load@1|use@1,sum@1"), Contains(HasSubstr("must not run past the last iteration")));
 }
