@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
 #include <random>
 #include <span>
 #include <sstream>
 #include <stdexcept>
 
+#include "runtime/kernel_key.h"
 #include "runtime/sim/sim_device.h"
 #include "schedules/compile.h"
-#include "schedules/select/select.h"
 #include "tests/reference/attention.h"
 
 namespace zyfa::tests {
@@ -89,24 +88,42 @@ class Buffers {
             1};
   }
 
+  TensorView spread(const HostTensor& t, const Strides& strides) {
+    const std::int64_t span =
+        (t.batch - 1) * strides.batch + (t.tokens - 1) * strides.token + (t.heads - 1) * strides.head + t.dim;
+    const DeviceAddress address = addresses_.emplace_back(device_.allocate(2 * static_cast<std::size_t>(span)).value());
+    for (std::int64_t b = 0; b < t.batch; ++b) {
+      for (std::int64_t s = 0; s < t.tokens; ++s) {
+        for (std::int64_t h = 0; h < t.heads; ++h) {
+          const std::int64_t at = b * strides.batch + s * strides.token + h * strides.head;
+          must(device_.write(address + 2 * static_cast<DeviceAddress>(at),
+                             std::as_bytes(std::span(t.row(b, s, h), static_cast<std::size_t>(t.dim)))));
+        }
+      }
+    }
+    return {address, t.batch, t.tokens, t.heads, t.dim, strides.batch, strides.token, strides.head, 1};
+  }
+
  private:
   SimDevice& device_;
   std::vector<DeviceAddress> addresses_;
 };
 
-// Kernels are compiled once a process.
-Expected<const schedules::CompiledKernel*> compiled(const schedules::KernelSpec& spec) {
-  static std::map<std::string, schedules::CompiledKernel> kernels;
-  const std::string key = std::string(schedules::name_of(spec.family)) + " " +
-                          std::string(schedules::name_of(spec.operand)) + std::to_string(spec.head_dim_qk) + " " +
-                          std::string(schedules::name_of(spec.element)) + std::to_string(int(spec.rotation)) +
-                          std::to_string(int(spec.smoothing)) + std::to_string(int(spec.scales)) +
-                          std::to_string(int(spec.feeds));
-  const auto known = kernels.find(key);
-  if (known != kernels.end()) return &known->second;
-  Expected<schedules::CompiledKernel> kernel = schedules::compile_kernel(spec);
-  if (!kernel) return tl::unexpected(kernel.error());
-  return &kernels.emplace(key, std::move(*kernel)).first->second;
+// Kernels are compiled once a process and loaded once a machine.
+Expected<const LoadedKernel*> loaded(Machine& machine, const schedules::KernelSpec& spec) {
+  static std::map<std::string, schedules::CompiledKernel> compiled;
+  const std::string key = make_key(spec)->name();
+  if (const auto known = machine.kernels.find(key); known != machine.kernels.end()) return known->second.get();
+  auto kernel = compiled.find(key);
+  if (kernel == compiled.end()) {
+    Expected<schedules::CompiledKernel> built = schedules::compile_kernel(spec);
+    if (!built) return tl::unexpected(built.error());
+    kernel = compiled.emplace(key, std::move(*built)).first;
+  }
+  Expected<std::shared_ptr<LoadedKernel>> loaded =
+      machine.device->load(kernel->second.object, kernel->second.info.symbol);
+  if (!loaded) return tl::unexpected(loaded.error());
+  return machine.kernels.emplace(key, std::move(*loaded)).first->second.get();
 }
 
 Quantised fetch(SimDevice& device, const TensorView& codes, const DescaleView& descale) {
@@ -124,6 +141,38 @@ bool padding_kept(SimDevice& device, const TensorView& codes) {
   std::vector<std::uint8_t> padding((kWorkspaceAlignment - bytes % kWorkspaceAlignment) % kWorkspaceAlignment);
   must(device.read(std::as_writable_bytes(std::span(padding)), codes.address + bytes));
   return std::ranges::all_of(padding, [](std::uint8_t x) { return x == kPattern; });
+}
+
+struct Views {
+  TensorView q, k, v;
+};
+
+Expected<Outputs> run_views(Machine& machine, const AttentionProblem& problem, Buffers& buffers, const Views& views,
+                            float softmax_scale) {
+  SimDevice& device = *machine.device;
+  LaunchArgs args{.q = views.q, .k = views.k, .v = views.v, .out = {}, .softmax_scale = softmax_scale};
+  const Expected<std::size_t> bytes = quantise_workspace_bytes(problem, args);
+  if (!bytes) return tl::unexpected(bytes.error());
+  const std::vector<std::uint8_t> blank(*bytes, kPattern);
+  args.workspace = {buffers.upload(std::as_bytes(std::span(blank))), *bytes};
+  const Expected<QuantisePlan> plan = plan_quantisation(problem, args);
+  if (!plan) return tl::unexpected(plan.error());
+  const std::vector<schedules::KernelSpec> specs = quantise_specs(problem);
+  Outputs outputs;
+  for (std::size_t i = 0; i < plan->count; ++i) {
+    const QuantiseLaunch& launch = plan->launches[i];
+    const auto kernel = loaded(machine, specs[launch.kernel]);
+    if (!kernel) return tl::unexpected(kernel.error());
+    const Status ran = device.launch(**kernel, launch.shape, std::as_bytes(std::span(&launch.args, 1)), nullptr);
+    if (!ran) return tl::unexpected(ran.error());
+    outputs.warnings += device.last_findings().size();
+  }
+  outputs.q = fetch(device, plan->q, plan->q_descale);
+  outputs.k = fetch(device, plan->k, plan->k_descale);
+  outputs.v = fetch(device, plan->v, plan->v_descale);
+  outputs.padding_untouched =
+      padding_kept(device, plan->q) && padding_kept(device, plan->k) && padding_kept(device, plan->v);
+  return outputs;
 }
 
 const std::vector<double>& e4m3_table() {
@@ -369,9 +418,7 @@ Inputs gaussian_inputs(const AttentionProblem& problem, const Shape& shape, std:
   return inputs;
 }
 
-std::shared_ptr<SimDevice> strict_device() {
-  return sim::make_sim_device({.checks = SimChecks::kStrict, .threads = 2}).value();
-}
+Machine strict_machine() { return {sim::make_sim_device({.checks = SimChecks::kStrict, .threads = 2}).value()}; }
 
 double e4m3_value(std::uint8_t code) {
   const int exponent = code >> 3 & 15, mantissa = code & 7;
@@ -381,37 +428,21 @@ double e4m3_value(std::uint8_t code) {
   return (code & 0x80) != 0 ? -size : size;
 }
 
-Expected<Outputs> run(SimDevice& device, const AttentionProblem& problem, const Inputs& inputs, Layout layout) {
-  Buffers buffers(device);
-  LaunchArgs args{.q = buffers.tensor(inputs.q, layout),
-                  .k = buffers.tensor(inputs.k, layout),
-                  .v = buffers.tensor(inputs.v, layout),
-                  .out = {},
-                  .softmax_scale = inputs.softmax_scale};
-  const Expected<std::size_t> bytes = quantise_workspace_bytes(problem, args);
-  if (!bytes) return tl::unexpected(bytes.error());
-  const std::vector<std::uint8_t> blank(*bytes, kPattern);
-  args.workspace = {buffers.upload(std::as_bytes(std::span(blank))), *bytes};
-  const Expected<QuantisePlan> plan = plan_quantisation(problem, args);
-  if (!plan) return tl::unexpected(plan.error());
-  const std::vector<schedules::KernelSpec> specs = quantise_specs(problem);
-  Outputs outputs;
-  for (std::size_t i = 0; i < plan->count; ++i) {
-    const QuantiseLaunch& launch = plan->launches[i];
-    const auto kernel = compiled(specs[launch.kernel]);
-    if (!kernel) return tl::unexpected(kernel.error());
-    const auto loaded = device.load((*kernel)->object, (*kernel)->info.symbol);
-    if (!loaded) return tl::unexpected(loaded.error());
-    const Status ran = device.launch(**loaded, launch.shape, std::as_bytes(std::span(&launch.args, 1)), nullptr);
-    if (!ran) return tl::unexpected(ran.error());
-    outputs.warnings += device.last_findings().size();
-  }
-  outputs.q = fetch(device, plan->q, plan->q_descale);
-  outputs.k = fetch(device, plan->k, plan->k_descale);
-  outputs.v = fetch(device, plan->v, plan->v_descale);
-  outputs.padding_untouched =
-      padding_kept(device, plan->q) && padding_kept(device, plan->k) && padding_kept(device, plan->v);
-  return outputs;
+Expected<Outputs> run(Machine& machine, const AttentionProblem& problem, const Inputs& inputs, Layout layout) {
+  Buffers buffers(*machine.device);
+  return run_views(
+      machine, problem, buffers,
+      {buffers.tensor(inputs.q, layout), buffers.tensor(inputs.k, layout), buffers.tensor(inputs.v, layout)},
+      inputs.softmax_scale);
+}
+
+Expected<Outputs> run_spread(Machine& machine, const AttentionProblem& problem, const Inputs& inputs,
+                             const Strides& strides) {
+  Buffers buffers(*machine.device);
+  return run_views(
+      machine, problem, buffers,
+      {buffers.spread(inputs.q, strides), buffers.spread(inputs.k, strides), buffers.spread(inputs.v, strides)},
+      inputs.softmax_scale);
 }
 
 std::string check(const AttentionProblem& problem, const Inputs& inputs, const Outputs& outputs,

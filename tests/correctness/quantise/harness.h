@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,9 +55,20 @@ struct Outputs {
   std::size_t warnings = 0;  // of strict mode
 };
 
-std::shared_ptr<SimDevice> strict_device();
-Expected<Outputs> run(SimDevice& device, const AttentionProblem& problem, const Inputs& inputs,
+// A simulated device and the kernels that were loaded on it.
+struct Machine {
+  std::shared_ptr<SimDevice> device;
+  std::map<std::string, std::shared_ptr<LoadedKernel>> kernels = {};
+};
+Machine strict_machine();
+Expected<Outputs> run(Machine& machine, const AttentionProblem& problem, const Inputs& inputs,
                       Layout layout = Layout::kStrided);
+// Every row at the given strides (elements) of buffers that may be far larger than the host's memory.
+struct Strides {
+  std::int64_t token, head, batch;
+};
+Expected<Outputs> run_spread(Machine& machine, const AttentionProblem& problem, const Inputs& inputs,
+                             const Strides& strides);
 
 // The value of an e4m3 code; NaN for 0x7f and 0xff.
 double e4m3_value(std::uint8_t code);

@@ -6,11 +6,11 @@
 namespace zyfa::tests {
 namespace {
 
-void expect_right(SimDevice& device, const AttentionProblem& problem, const Shape& shape, std::uint32_t seed,
+void expect_right(Machine& machine, const AttentionProblem& problem, const Shape& shape, std::uint32_t seed,
                   Layout layout = Layout::kStrided) {
   SCOPED_TRACE(describe(problem, shape));
   const Inputs inputs = gaussian_inputs(problem, shape, seed);
-  const auto outputs = run(device, problem, inputs, layout);
+  const auto outputs = run(machine, problem, inputs, layout);
   ASSERT_TRUE(outputs) << to_string(outputs.error());
   std::uint64_t near_ties = 0;
   EXPECT_EQ(check(problem, inputs, *outputs, &near_ties), "");
@@ -20,12 +20,12 @@ void expect_right(SimDevice& device, const AttentionProblem& problem, const Shap
 
 // A head dim, heads and key heads for each row count, so that all meet within a few.
 TEST(QuantiseSweep, SmallShapes) {
-  const auto device = strict_device();
+  Machine machine = strict_machine();
   const std::pair<int, int> heads[] = {{1, 1}, {2, 1}, {2, 2}, {3, 1}, {3, 3}, {4, 1}, {4, 2}, {4, 4}};
   for (int tokens = 1; tokens <= 70; ++tokens) {
     for (const auto& [h, hk] : heads) {
       const bool wide = (tokens + h + hk) % 4 == 0;
-      expect_right(*device, wide ? fp8_problem(192) : fp8_problem(),
+      expect_right(machine, wide ? fp8_problem(192) : fp8_problem(),
                    {.queries = tokens, .keys = 71 - tokens, .heads = h, .key_heads = hk},
                    static_cast<std::uint32_t>(100 * tokens + 10 * h + hk),
                    tokens % 3 == 0 ? Layout::kPacked : Layout::kStrided);
@@ -35,7 +35,7 @@ TEST(QuantiseSweep, SmallShapes) {
 }
 
 TEST(QuantiseSweep, AllOptions) {
-  const auto device = strict_device();
+  Machine machine = strict_machine();
   std::uint32_t seed = 1;
   for (const std::uint32_t dim : {128U, 192U}) {
     for (const ScoreType type : {ScoreType::kFp8, ScoreType::kInt8}) {
@@ -46,7 +46,7 @@ TEST(QuantiseSweep, AllOptions) {
               AttentionProblem problem = fp8_problem(dim);
               problem.fp8 = {
                   .form = form, .scores = type, .rotation = rotation, .smoothing = smoothing, .scales = scales};
-              expect_right(*device, problem, {.batch = 2, .queries = 37, .keys = 83, .heads = 6, .key_heads = 2},
+              expect_right(machine, problem, {.batch = 2, .queries = 37, .keys = 83, .heads = 6, .key_heads = 2},
                            ++seed);
               if (testing::Test::HasFailure()) return;
             }
@@ -59,16 +59,16 @@ TEST(QuantiseSweep, AllOptions) {
 
 // More blocks than workgroups, more partials than one load, more entries than one.
 TEST(QuantiseSweep, ManyWorkgroups) {
-  const auto device = strict_device();
-  expect_right(*device, fp8_problem(), {.queries = 4500, .keys = 5003}, 7);
+  Machine machine = strict_machine();
+  expect_right(machine, fp8_problem(), {.queries = 4500, .keys = 5003}, 7);
   AttentionProblem tensor = fp8_problem();
   tensor.fp8.scales = ScaleGranularity::kTensor;
-  expect_right(*device, tensor, {.batch = 3, .queries = 400, .keys = 410, .heads = 4, .key_heads = 4}, 8);
+  expect_right(machine, tensor, {.batch = 3, .queries = 400, .keys = 410, .heads = 4, .key_heads = 4}, 8);
   tensor.fp8.smoothing = KeySmoothing::kMean;
-  expect_right(*device, tensor, {.batch = 2, .queries = 20, .keys = 700, .heads = 6, .key_heads = 3}, 9);
+  expect_right(machine, tensor, {.batch = 2, .queries = 20, .keys = 700, .heads = 6, .key_heads = 3}, 9);
   AttentionProblem smooth = fp8_problem(192);
   smooth.fp8.smoothing = KeySmoothing::kMean;
-  expect_right(*device, smooth, {.queries = 33, .keys = 1100}, 10);
+  expect_right(machine, smooth, {.queries = 33, .keys = 1100}, 10);
 }
 
 TEST(QuantiseSweep, LaunchesAreBitwiseEqual) {
@@ -76,17 +76,18 @@ TEST(QuantiseSweep, LaunchesAreBitwiseEqual) {
   problem.fp8.smoothing = KeySmoothing::kMean;
   const Inputs inputs =
       gaussian_inputs(problem, {.batch = 2, .queries = 50, .keys = 600, .heads = 4, .key_heads = 2}, 3);
-  const auto first = run(*strict_device(), problem, inputs);
+  Machine reference = strict_machine();
+  const auto first = run(reference, problem, inputs);
   ASSERT_TRUE(first) << to_string(first.error());
   for (const unsigned threads : {1U, 2U}) {
-    const auto device = strict_device();
-    SimOptions options = device->options();
+    Machine machine = strict_machine();
+    SimOptions options = machine.device->options();
     options.threads = threads;
     options.landing = SimLanding::kRandom;
     options.landing_seed = threads;
     options.interleave = SimInterleave::kRandom;
-    ASSERT_TRUE(device->set_options(options));
-    const auto again = run(*device, problem, inputs, Layout::kPacked);
+    ASSERT_TRUE(machine.device->set_options(options));
+    const auto again = run(machine, problem, inputs, Layout::kPacked);
     ASSERT_TRUE(again) << to_string(again.error());
     for (const auto part : {&Outputs::q, &Outputs::k, &Outputs::v}) {
       EXPECT_EQ(((*again).*part).codes, ((*first).*part).codes);
@@ -97,7 +98,7 @@ TEST(QuantiseSweep, LaunchesAreBitwiseEqual) {
 
 // A batch element alone gives what it gives among others.
 TEST(QuantiseSweep, ABatchDoesNotMatter) {
-  const auto device = strict_device();
+  Machine machine = strict_machine();
   const AttentionProblem problem = fp8_problem();
   const Inputs all = gaussian_inputs(problem, {.batch = 3, .queries = 45, .keys = 130, .heads = 2, .key_heads = 2}, 4);
   Inputs one = all;
@@ -106,7 +107,7 @@ TEST(QuantiseSweep, ABatchDoesNotMatter) {
     t->bits = std::vector(t->bits.begin() + size, t->bits.begin() + 2 * size);
     t->batch = 1;
   }
-  const auto together = run(*device, problem, all), alone = run(*device, problem, one);
+  const auto together = run(machine, problem, all), alone = run(machine, problem, one);
   ASSERT_TRUE(together && alone);
   for (const auto part : {&Outputs::q, &Outputs::k, &Outputs::v}) {
     const auto& a = ((*alone).*part).codes;
