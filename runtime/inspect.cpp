@@ -31,7 +31,7 @@ Expected<KernelObject> describe(const cache::Entry& entry, const std::string& na
   kernel.entry = {.key = name,
                   .path = {},
                   .layer = {},
-                  .problem = to_string(problem_of(key->spec)),
+                  .problem = zyfa::describe(key->spec),
                   .schedule = std::move(key->spec.placement),
                   .symbol = std::move(metadata->info.symbol),
                   .generator = std::move(key->generator),
@@ -113,20 +113,42 @@ Expected<KernelObject> find_cached_kernel(std::string_view key, const CacheOptio
       std::move(details));
 }
 
+namespace {
+
+Expected<KernelObject> obtain_object(cache::Cache& cache, KernelChoice choice) {
+  Expected<Kernel> kernel = obtain_kernel(cache, std::move(choice));
+  if (!kernel) return tl::unexpected(std::move(kernel.error()));
+  Expected<KernelObject> object = describe(*kernel->entry, kernel->key.name());
+  if (!object) return object;
+  for (const cache::Store* layer : cache.layers()) {
+    if (layer->root() == kernel->layer) place_in(*layer, object->entry);
+  }
+  return object;
+}
+
+}  // namespace
+
 Expected<KernelObject> find_kernel(const AttentionProblem& problem, const CacheOptions& options,
                                    std::string_view placement) {
   Expected<KernelChoice> choice = choose_kernel(problem, placement);
   if (!choice) return tl::unexpected(std::move(choice.error()));
   Expected<std::shared_ptr<cache::Cache>> cache = open_cache(options);
   if (!cache) return tl::unexpected(std::move(cache.error()));
-  Expected<Kernel> kernel = obtain_kernel(**cache, std::move(*choice));
-  if (!kernel) return tl::unexpected(std::move(kernel.error()));
-  Expected<KernelObject> object = describe(*kernel->entry, kernel->key.name());
-  if (!object) return object;
-  for (const cache::Store* layer : (*cache)->layers()) {
-    if (layer->root() == kernel->layer) place_in(*layer, object->entry);
+  return obtain_object(**cache, std::move(*choice));
+}
+
+Expected<std::vector<KernelObject>> find_helper_kernels(const AttentionProblem& problem, const CacheOptions& options) {
+  Expected<KernelChoice> supported = choose_kernel(problem);
+  if (!supported) return tl::unexpected(std::move(supported.error()));
+  Expected<std::shared_ptr<cache::Cache>> cache = open_cache(options);
+  if (!cache) return tl::unexpected(std::move(cache.error()));
+  std::vector<KernelObject> objects;
+  for (KernelChoice& helper : choose_helpers(problem)) {
+    Expected<KernelObject> object = obtain_object(**cache, std::move(helper));
+    if (!object) return tl::unexpected(std::move(object.error()));
+    objects.push_back(std::move(*object));
   }
-  return object;
+  return objects;
 }
 
 Expected<std::string> dump_object(std::span<const std::byte> object, Dump what, std::string_view symbol) {
@@ -172,7 +194,21 @@ Expected<std::string> explain_key(const AttentionProblem& problem, std::string_v
   if (!decoded) return tl::unexpected(std::move(decoded.error()));
   std::string text = "schema=" + std::to_string(decoded->schema) + "\n";
   for (const cache::KeyField& field : decoded->fields) text += cache::to_string(field) + "\n";
+  for (const KernelChoice& helper : choose_helpers(problem)) {
+    Expected<cache::Key> helper_key = make_key(helper.spec);
+    if (!helper_key) return tl::unexpected(std::move(helper_key.error()));
+    text += "helper=" + helper_key->name() + " " + zyfa::describe(helper.spec) + "\n";
+  }
   return text + "key=" + key->name() + "\n";
+}
+
+std::optional<TilePaths> last_tile_paths(const SimDevice& device) {
+  TilePaths paths;
+  for (const SimInstructionCount& count : device.last_instruction_counts()) {
+    if (count.comment == "near path") paths.near += count.executed;
+    if (count.comment == "far path") paths.far += count.executed;
+  }
+  return paths.near + paths.far == 0 ? std::nullopt : std::optional(paths);
 }
 
 VersionInfo version_info() {

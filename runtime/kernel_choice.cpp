@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "runtime/quantise_plan.h"
+
 namespace zyfa {
 namespace {
 
@@ -40,7 +42,8 @@ AttentionProblem quantised_problem_of(const KernelSpec& spec) {
   if (spec.scales == schedules::ScaleScope::kTensor) problem.fp8.scales = ScaleGranularity::kTensor;
   if (spec.element == ElementType::kInt8) {
     problem.fp8.scores = ScoreType::kInt8;
-  } else if (spec.operand == Operand::kQuery && spec.feeds == schedules::ScoreForm::kMultiplyAdd) {
+  } else if (spec.family == Family::kQuantise && spec.operand == Operand::kQuery &&
+             spec.feeds == schedules::ScoreForm::kMultiplyAdd) {
     problem.fp8.form = ScoreForm::kMultiplyAdd;
   }
   return problem;
@@ -119,6 +122,16 @@ Expected<KernelChoice> choose_kernel(const AttentionProblem& problem, std::strin
   return choice;
 }
 
+std::vector<KernelChoice> choose_helpers(const AttentionProblem& problem) {
+  std::vector<KernelChoice> helpers;
+  if (problem.compute != Compute::kFp8) return helpers;
+  for (KernelSpec& spec : quantise_specs(problem)) {
+    const Row* row = schedules::select_row(schedules::kernel_table(), spec);
+    helpers.push_back({row == nullptr ? "none" : std::string(row->name), std::move(spec)});
+  }
+  return helpers;
+}
+
 Expected<Selection> select(const AttentionProblem& problem) {
   Expected<KernelChoice> choice = choose_kernel(problem);
   if (!choice) return tl::unexpected(std::move(choice.error()));
@@ -150,6 +163,11 @@ std::string explain(const AttentionProblem& problem) {
   }
   Expected<std::string> placement = schedules::resolve_placement(chosen->placement);
   text += "schedule: " + (placement ? *placement : to_string(placement.error())) + "\n";
+  const std::vector<KernelChoice> helpers = choose_helpers(problem);
+  if (!helpers.empty()) text += "kernels that run before it:\n";
+  for (const KernelChoice& helper : helpers) {
+    text += "  " + describe(helper.spec) + ", row " + helper.row + ", schedule " + helper.spec.placement + "\n";
+  }
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "schedules/select/kernel_spec.h"
 #include "schedules/select/select.h"
@@ -19,6 +20,10 @@ struct KernelChoice {
 // `placement`: empty for the table's choice, else a row's name or a placement's text form.
 // kUnsupported with every reason; kScheduleError for a placement that cannot be read.
 [[nodiscard]] Expected<KernelChoice> choose_kernel(const AttentionProblem& problem, std::string_view placement = {});
+
+// The kernels that launch() runs before attention, by index of quantise_specs(); none unless Compute::kFp8. The problem
+// is supported.
+[[nodiscard]] std::vector<KernelChoice> choose_helpers(const AttentionProblem& problem);
 
 // Whether the multiplications are done in 8 bits: FP8 inputs, or inputs that our kernels quantise.
 [[nodiscard]] constexpr bool computes_fp8(const AttentionProblem& problem) {

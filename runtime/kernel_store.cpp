@@ -45,10 +45,10 @@ void warn(const cache::CacheEvent& event) {
   std::fprintf(stderr, "zyfa: warning: %s\n", event.error.message.c_str());
 }
 
-std::string prewarm_hint(const cache::Key& key) {
+std::string hint_for_key(const cache::Key& key) {
   Expected<KeyContents> contents = read_key(key.bytes);
   if (!contents) return "zyfa-jit prewarm --shapes FILE";
-  return "zyfa-jit prewarm --shapes FILE, with the line \"" + to_string(problem_of(contents->spec)) + "\" in FILE";
+  return prewarm_hint(problem_of(contents->spec));
 }
 
 struct OpenCache {
@@ -112,10 +112,14 @@ Expected<std::shared_ptr<cache::Cache>> open_cache(const CacheOptions& options) 
   }
   auto opened = std::make_shared<cache::Cache>(
       *config, cache::CacheOptions{
-                   .validator = check_entry, .observer = warn, .prewarm_hint = prewarm_hint, .publish_hook = {}});
+                   .validator = check_entry, .observer = warn, .prewarm_hint = hint_for_key, .publish_hook = {}});
   if (caches.empty()) static_cast<void>(std::atexit(finish_caches));
   caches.push_back({std::move(*config), opened});
   return opened;
+}
+
+std::string prewarm_hint(const AttentionProblem& problem) {
+  return "zyfa-jit prewarm --shapes FILE, with the line \"" + to_string(problem) + "\" in FILE";
 }
 
 Expected<Kernel> obtain_kernel(cache::Cache& cache, KernelChoice choice) {

@@ -27,6 +27,9 @@ struct Kernel {
   CompileTimes times;  // lookup, open, build
 };
 
+// What a person does against a kernel that no cache has.
+[[nodiscard]] std::string prewarm_hint(const AttentionProblem& problem);
+
 // What Attention::compile() does before a device comes in; same errors.
 [[nodiscard]] Expected<Kernel> obtain_kernel(cache::Cache& cache, KernelChoice choice);
 

@@ -255,19 +255,74 @@ schedules::DescaleArgs pack(const DescaleView& view) {
           .head_stride = pack_float_stride(view.head_stride, view.heads)};
 }
 
-}  // namespace
+Status check_workspace(const Workspace& workspace, std::size_t needed) {
+  if (needed == 0) return {};
+  if (workspace.address == 0) {
+    return refuse("workspace.address is null; these shapes need " + std::to_string(needed) +
+                  " bytes (Attention::workspace_bytes())");
+  }
+  if (Status status = check_address("workspace", workspace.address, std::int64_t{kWorkspaceAlignment}); !status)
+    return status;
+  if (workspace.bytes < needed) {
+    return refuse("workspace.bytes is " + std::to_string(workspace.bytes) + "; these shapes need " +
+                  std::to_string(needed));
+  }
+  constexpr std::uint64_t kEnd = std::uint64_t{1} << kAddressBits;
+  if (workspace.address > kEnd || needed > kEnd - workspace.address) {
+    return refuse("workspace at address " + std::to_string(workspace.address) +
+                  " reaches past the 48-bit address space");
+  }
+  return {};
+}
 
-Expected<std::optional<PreparedLaunch>> prepare_launch(const AttentionProblem& problem, const KernelShape& kernel,
-                                                       const LaunchArgs& args) {
-  if (Status status = check_shapes(problem, args); !status) return tl::unexpected(std::move(status.error()));
+Status check_args(const AttentionProblem& problem, const LaunchArgs& args) {
+  if (Status status = check_shapes(problem, args); !status) return status;
   const std::int64_t bytes = input_bytes(problem);
   for (Status status : {check_tensor("q", args.q, bytes), check_tensor("k", args.k, bytes),
                         check_tensor("v", args.v, bytes), check_out(args.out), check_lse(problem, args.q, args.lse),
                         check_descale("q_descale", args.q_descale, problem, args),
                         check_descale("k_descale", args.k_descale, problem, args),
                         check_descale("v_descale", args.v_descale, problem, args)}) {
-    if (!status) return tl::unexpected(std::move(status.error()));
+    if (!status) return status;
   }
+  return {};
+}
+
+// Plans the quantisation, and has the attention kernel read what it writes.
+Status quantise(const AttentionProblem& problem, const LaunchArgs& args, PreparedLaunch& launch) {
+  Expected<std::size_t> needed = quantise_workspace_bytes(problem, args);
+  if (!needed) return tl::unexpected(std::move(needed.error()));
+  if (Status status = check_workspace(args.workspace, *needed); !status) return status;
+  Expected<QuantisePlan> plan = plan_quantisation(problem, args);
+  if (!plan) return tl::unexpected(std::move(plan.error()));
+  launch.quantisation = plan->launches;
+  launch.quantise_count = plan->count;
+  schedules::AttentionForwardArgs& packed = launch.args;
+  if (problem.fp8.near_keys == NearKeys::kBf16) {
+    packed.q_near = packed.q;
+    packed.k_near = packed.k;
+    packed.v_near = packed.v;
+  }
+  packed.q = pack(plan->q, 1);
+  packed.k = pack(plan->k, 1);
+  packed.v = pack(plan->v, 1);
+  packed.q_descale = pack(plan->q_descale);
+  packed.k_descale = pack(plan->k_descale);
+  packed.v_descale = pack(plan->v_descale);
+  return {};
+}
+
+}  // namespace
+
+Expected<std::size_t> workspace_bytes(const AttentionProblem& problem, const LaunchArgs& args) {
+  if (Status status = check_shapes(problem, args); !status) return tl::unexpected(std::move(status.error()));
+  if (problem.compute != Compute::kFp8 || is_empty(args.q)) return std::size_t{0};
+  return quantise_workspace_bytes(problem, args);
+}
+
+Expected<std::optional<PreparedLaunch>> prepare_launch(const AttentionProblem& problem, const KernelShape& kernel,
+                                                       const LaunchArgs& args) {
+  if (Status status = check_args(problem, args); !status) return tl::unexpected(std::move(status.error()));
   Expected<float> scale = score_scale_log2(problem, args.softmax_scale);
   if (!scale) return tl::unexpected(std::move(scale.error()));
   if (is_empty(args.q)) return std::optional<PreparedLaunch>();
@@ -278,6 +333,7 @@ Expected<std::optional<PreparedLaunch>> prepare_launch(const AttentionProblem& p
   launch.shape.grid = {(queries + kernel.query_tile - 1) / kernel.query_tile, heads,
                        static_cast<std::uint32_t>(args.q.batch)};
   launch.shape.block = {64 * kernel.waves, 1, 1};
+  const std::int64_t bytes = input_bytes(problem);
   const LseView lse = problem.lse == Lse::kWritten ? args.lse : LseView{};
   launch.args = {.q = pack(args.q, bytes),
                  .k = pack(args.k, bytes),
@@ -293,6 +349,9 @@ Expected<std::optional<PreparedLaunch>> prepare_launch(const AttentionProblem& p
                  .q_descale = pack(args.q_descale),
                  .k_descale = pack(args.k_descale),
                  .v_descale = pack(args.v_descale)};
+  if (problem.compute == Compute::kFp8) {
+    if (Status status = quantise(problem, args, launch); !status) return tl::unexpected(std::move(status.error()));
+  }
   return std::optional(launch);
 }
 

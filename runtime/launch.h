@@ -1,9 +1,12 @@
 // Checks launch arguments and packs them into the kernel-argument segment. Pure: no device, no allocation on success.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "runtime/quantise_plan.h"
 #include "schedules/select/kernel_args.h"
 #include "zyfa/attention.h"
 
@@ -15,6 +18,9 @@ struct KernelShape {
 };
 
 struct PreparedLaunch {
+  // Compute::kFp8: these run before, in this order.
+  std::array<QuantiseLaunch, kMaxQuantiseLaunches> quantisation{};
+  std::size_t quantise_count = 0;
   LaunchShape shape;
   schedules::AttentionForwardArgs args;
 };
@@ -22,6 +28,9 @@ struct PreparedLaunch {
 // Nothing when there is no work (B, H or Sq of 0). kInvalidArgument as documented at Attention::launch().
 [[nodiscard]] Expected<std::optional<PreparedLaunch>> prepare_launch(const AttentionProblem& problem,
                                                                      const KernelShape& kernel, const LaunchArgs& args);
+
+// As Attention::workspace_bytes(): looks at shapes and strides, not at addresses.
+[[nodiscard]] Expected<std::size_t> workspace_bytes(const AttentionProblem& problem, const LaunchArgs& args);
 
 // ceil(2^31 / ratio): see kernel_args.h. `ratio` from 1 to 32768.
 [[nodiscard]] constexpr std::uint32_t head_ratio_magic(std::uint32_t ratio) {

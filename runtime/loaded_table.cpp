@@ -26,6 +26,16 @@ std::size_t LoadedTable::Hash::operator()(const KeyView& key) const {
   const auto mix = [&hash](std::size_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15 + (hash >> 29); };
   mix(static_cast<std::size_t>(problem.dtype) | static_cast<std::size_t>(problem.mask) << 8 |
       static_cast<std::size_t>(problem.lse) << 16 | static_cast<std::size_t>(key.cache_mode) << 24);
+  const Fp8Options& fp8 = problem.fp8;
+  std::size_t options = static_cast<std::size_t>(problem.compute);
+  for (const std::size_t option : {static_cast<std::size_t>(fp8.probability), static_cast<std::size_t>(fp8.scaling),
+                                   static_cast<std::size_t>(fp8.form), static_cast<std::size_t>(fp8.scores),
+                                   static_cast<std::size_t>(fp8.near_keys), static_cast<std::size_t>(fp8.rotation),
+                                   static_cast<std::size_t>(fp8.smoothing), static_cast<std::size_t>(fp8.scales),
+                                   static_cast<std::size_t>(fp8.byte_rounding)}) {
+    options = options << 2 | option;
+  }
+  mix(options);
   mix(problem.head_dim_qk | static_cast<std::size_t>(problem.head_dim_v) << 32);
   mix(std::hash<std::string_view>()(key.placement));
   mix(std::hash<std::string_view>()(key.cache_path));
@@ -48,7 +58,7 @@ void LoadedTable::insert(const KeyView& key, std::shared_ptr<const LoadedState> 
   std::vector<std::shared_ptr<const LoadedState>> dropped;  // unloads outside the lock
   const std::lock_guard lock(mutex_);
   std::erase_if(rows_, [&](const auto& row) {
-    const bool gone = row.second->loaded != nullptr && row.second->device.expired();
+    const bool gone = row.second->attention.loaded != nullptr && row.second->device.expired();
     if (gone) dropped.push_back(row.second);
     return gone;
   });

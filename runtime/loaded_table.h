@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "cache/fork.h"
 #include "runtime/kernel_store.h"
@@ -18,13 +19,19 @@
 
 namespace zyfa {
 
+struct ReadyKernel {
+  Kernel kernel;
+  std::shared_ptr<LoadedKernel> loaded;  // null when compiled without a device
+};
+
 struct LoadedState {
   AttentionProblem problem;
   KernelShape shape;
-  Kernel kernel;
-  std::shared_ptr<LoadedKernel> loaded;  // null when compiled without a device
+  ReadyKernel attention;
+  std::vector<ReadyKernel> helpers;  // by index of quantise_specs()
   std::weak_ptr<Device> device;
   std::shared_ptr<cache::Cache> cache;
+  CompileTimes times;  // of all kernels together
 };
 
 class LoadedTable {

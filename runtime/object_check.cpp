@@ -10,6 +10,7 @@
 #include "jit/object/code_object.h"
 #include "runtime/kernel_key.h"
 #include "schedules/select/kernel_args.h"
+#include "schedules/select/quantise_args.h"
 
 namespace zyfa {
 namespace {
@@ -17,6 +18,11 @@ namespace {
 // e_flags of kTarget: machine 0x4f, xnack off 0x200, sramecc on 0xc00 (LLVM AMDGPUUsage, ELF header e_flags V4).
 constexpr std::uint32_t kTargetFlags = 0xe4f;
 static_assert(kTarget == std::string_view("gfx950:sramecc+:xnack-"));
+
+std::uint32_t argument_bytes(schedules::Family family) {
+  const bool attends = family == schedules::Family::kAttentionForward;
+  return attends ? sizeof(schedules::AttentionForwardArgs) : sizeof(schedules::QuantiseArgs);
+}
 
 struct Comparison {
   std::string_view what;
@@ -46,7 +52,7 @@ Status check_registers(const jit::KernelImage& kernel, const schedules::KernelIn
 
 }  // namespace
 
-Status check_object(std::span<const std::byte> bytes, const KernelMetadata& metadata) {
+Status check_object(std::span<const std::byte> bytes, const KernelMetadata& metadata, schedules::Family family) {
   Expected<jit::CodeObject> object = jit::read_code_object(std::vector<std::byte>(bytes.begin(), bytes.end()));
   if (!object) return tl::unexpected(std::move(object.error()));
   const std::string target = "amdgcn-amd-amdhsa--" + std::string(kTarget);
@@ -70,7 +76,7 @@ Status check_object(std::span<const std::byte> bytes, const KernelMetadata& meta
     return make_error(ErrorCode::kCorruptData,
                       "the code object has no kernel '" + info.symbol + "' with descriptor and metadata");
   }
-  const auto arguments = static_cast<std::uint32_t>(sizeof(schedules::AttentionForwardArgs));
+  const std::uint32_t arguments = argument_bytes(family);
   if (Status status = compare(kernel->name, {{"descriptor LDS", kernel->descriptor_lds, info.lds_bytes},
                                              {"metadata LDS", kernel->group_bytes, info.lds_bytes},
                                              {"descriptor kernel arguments", kernel->descriptor_kernarg, arguments},
@@ -89,7 +95,9 @@ Status check_object(std::span<const std::byte> bytes, const KernelMetadata& meta
 Status check_entry(const cache::Entry& entry) {
   Expected<KernelMetadata> metadata = decode_kernel_metadata(entry.metadata());
   if (!metadata) return tl::unexpected(std::move(metadata.error()));
-  return check_object(entry.object(), *metadata);
+  Expected<KeyContents> key = read_key(entry.key());
+  if (!key) return tl::unexpected(std::move(key.error()));
+  return check_object(entry.object(), *metadata, key->spec.family);
 }
 
 }  // namespace zyfa

@@ -2,6 +2,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <utility>
 
 #include "runtime/io/file.h"
 
@@ -70,6 +72,35 @@ Status read_metadata(const Safetensors& file, AttentionInputs& in, const std::st
   return {};
 }
 
+Status read_descale(const Safetensors& file, const AttentionInputs& in, const std::string& name,
+                    const std::string& tensor_name, Descale& descale) {
+  const auto found = file.tensors().find(tensor_name);
+  if (found == file.tensors().end()) {
+    return {};
+  }
+  const Tensor& tensor = found->second;
+  const std::string what = name + ": tensor '" + tensor_name + "'";
+  if (in.dtype != DType::kFp8E4M3) {
+    return bad(what + " is for inputs of dtype F8_E4M3");
+  }
+  if (tensor.type != ElementType::kF32) {
+    return bad(what + " has dtype " + std::string(safetensors_name(tensor.type)) + "; must be F32");
+  }
+  const std::vector<std::int64_t> one{1}, heads{in.key_heads()}, all{in.batch(), in.key_heads()};
+  if (tensor.shape == all || (tensor.shape == heads && in.batch() == 1)) {
+    descale.batch = in.batch();
+    descale.heads = in.key_heads();
+  } else if (tensor.shape != one) {
+    return bad(what + " is " + shape_text(tensor.shape) + "; must be [1] or [batch, key heads], here " +
+               shape_text(all) + (in.batch() == 1 ? " or " + shape_text(heads) : ""));
+  }
+  descale.values.resize(tensor.bytes.size() / sizeof(float));
+  if (!descale.values.empty()) {
+    std::memcpy(descale.values.data(), tensor.bytes.data(), tensor.bytes.size());
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<AttentionInputs> attention_inputs(const Safetensors& file, const std::string& name) {
@@ -105,7 +136,14 @@ Expected<AttentionInputs> attention_inputs(const Safetensors& file, const std::s
   if (Status status = check_shapes(in, name); !status) {
     return tl::unexpected<Error>(status.error());
   }
-  if (Status status = read_metadata(file, in, name); !status) {
+  Status status = read_metadata(file, in, name);
+  for (const auto& [tensor, descale] :
+       {std::pair("q_descale", &in.q_descale), {"k_descale", &in.k_descale}, {"v_descale", &in.v_descale}}) {
+    if (status) {
+      status = read_descale(file, in, name, tensor, *descale);
+    }
+  }
+  if (!status) {
     return tl::unexpected<Error>(status.error());
   }
   return in;

@@ -121,6 +121,7 @@ Status SimKernel::place_segments() {
 
 void SimKernel::collect_origins() {
   origins_.assign(program_.ops.size(), {});
+  first_listed_ = program_.entry;
   for (std::size_t i = 0; i < object_.listing.size() && program_.entry + i < origins_.size(); ++i) {
     const jit::ListingNote& note = object_.listing[i];
     std::string& text = origins_[program_.entry + i];
@@ -138,10 +139,11 @@ const StrictTable& SimKernel::strict_table() const {
 std::vector<SimInstructionCount> SimKernel::instruction_counts(const std::vector<InstructionTally>& tallies) const {
   std::vector<SimInstructionCount> counts;
   for (std::size_t i = 0; i < tallies.size(); ++i) {
-    if (tallies[i].executed != 0) {
-      counts.push_back(
-          {program_.ops[i].offset - program_.entry_offset, program_.text[i], tallies[i].executed, tallies[i].lds});
-    }
+    if (tallies[i].executed == 0) continue;
+    counts.push_back(
+        {program_.ops[i].offset - program_.entry_offset, program_.text[i], tallies[i].executed, tallies[i].lds, {}});
+    const std::size_t line = i - first_listed_;  // wraps for code before it
+    if (line < object_.listing.size()) counts.back().comment = object_.listing[line].comment;
   }
   return counts;
 }

@@ -56,6 +56,7 @@ class SimKernel : public LoadedKernel {
   DeviceAddress base_ = 0;          // of the loaded segments
   std::uint64_t code_address_ = 0;  // device address of the text section
   std::vector<std::string> origins_;
+  std::size_t first_listed_ = 0;  // micro-operation of the listing's first instruction
   mutable std::once_flag strict_once_;
   mutable StrictTable strict_table_;
 };

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "zyfa/cache.h"
 #include "zyfa/device.h"
@@ -100,6 +101,13 @@ struct CompileTimes {
   double publish = 0;
 };
 
+// A kernel that launch() runs before the attention kernel: one that quantises.
+struct HelperKernel {
+  std::string description;  // "quantise k fp8e4m3,d=128,rotate"
+  std::string key, symbol;
+  KernelSource source = KernelSource::kBuilt;  // of this handle
+};
+
 struct AttentionInfo {
   AttentionProblem problem;
   std::string key;  // 32 hex digits: XXH3-128 of the canonical key bytes, the entry's file name
@@ -113,6 +121,7 @@ struct AttentionInfo {
   std::string layer;                           // cache directory the entry was read from, or empty
   std::string llvm_version;                    // that assembled the object
   CompileTimes times;
+  std::vector<HelperKernel> helpers;  // Compute::kFp8: in launch order
 };
 
 class ZYFA_API Attention {

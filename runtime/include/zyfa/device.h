@@ -141,7 +141,8 @@ struct SimInstructionCount {
   std::uint64_t offset = 0;  // from the kernel's entry
   std::string instruction;
   std::uint64_t executed = 0;
-  SimLdsCost lds_cost;
+  SimLdsCost lds_cost{};
+  std::string comment{};  // the listing's, when the object carries one
 };
 
 class ZYFA_API SimDevice : public Device {

@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "zyfa/cache.h"
+#include "zyfa/device.h"
 #include "zyfa/error.h"
 #include "zyfa/export.h"
 #include "zyfa/problem.h"
@@ -20,7 +22,7 @@ struct CachedKernel {
   std::string key;      // 32 hex digits
   std::string path;     // file
   std::string layer;    // directory of the layer it stands in
-  std::string problem;  // text form, from the key's fields
+  std::string problem;  // text form, from the key's fields; of a kernel that quantises: what it does
   std::string schedule;
   std::string symbol;
   std::string generator;  // id of the sources that made it
@@ -52,6 +54,11 @@ struct KernelObject {
 [[nodiscard]] ZYFA_API Expected<KernelObject> find_kernel(const AttentionProblem& problem,
                                                           const CacheOptions& options = {},
                                                           std::string_view placement = {});
+
+// The kernels that Attention::launch() runs before that one, in their order: those that quantise for Compute::kFp8.
+// Empty for other problems. Errors as find_kernel().
+[[nodiscard]] ZYFA_API Expected<std::vector<KernelObject>> find_helper_kernels(const AttentionProblem& problem,
+                                                                               const CacheOptions& options = {});
 
 enum class Dump : std::uint8_t {
   kIsa,       // offset, encoding, instruction, comment, stage
@@ -107,10 +114,21 @@ struct VerifyResult {
 // kCorruptData, kArchMismatch, kNotFound (no kernel in it), kDeviceUnavailable (no libzyfa_jit).
 [[nodiscard]] ZYFA_API Expected<VerifyResult> verify_object(std::span<const std::byte> object);
 
-// The canonical key fields of a problem's kernel, "name=value" one a line, and "key=" with its hex digest on the last.
+// The canonical key fields of a problem's kernel, "name=value" one a line; "helper=" with digest and description for
+// each kernel that launch() runs before it; and "key=" with the kernel's hex digest on the last line.
 // kUnsupported (details: every reason), kScheduleError (placement).
 [[nodiscard]] ZYFA_API Expected<std::string> explain_key(const AttentionProblem& problem,
                                                          std::string_view placement = {});
+
+// How many tiles, of 64 keys for one wave's queries, took each path of an FP8 kernel of the folded form: the near path
+// has no block exponents, the far path applies them (docs/numerics.md).
+struct TilePaths {
+  std::uint64_t near = 0, far = 0;
+};
+// Of the simulator's last launch, which must have counted by instruction (SimCounts). The kernel's listing marks an
+// instruction of each path that runs once a tile by the comments "near path" and "far path". Nothing when the launch
+// did not count, or the kernel marks neither.
+[[nodiscard]] ZYFA_API std::optional<TilePaths> last_tile_paths(const SimDevice& device);
 
 struct VersionInfo {
   std::string zyfa;       // "0.1.0"

@@ -96,7 +96,7 @@ TEST_F(AttentionTest, info_says_what_was_made) {
   EXPECT_THAT(explain_key(problem_).value(), HasSubstr("key=" + info.key + "\n"));
   EXPECT_EQ(info.schedule_row, select(problem_)->row);
   EXPECT_EQ(info.schedule, select(problem_)->schedule);
-  EXPECT_EQ(info.kernarg_bytes, 168u);
+  EXPECT_EQ(info.kernarg_bytes, 336u);
   EXPECT_LE(info.vgprs + info.agprs, 256u);  // two waves a SIMD
   EXPECT_LE(info.lds_bytes, 163840u);
   EXPECT_GT(info.instructions, 0u);

@@ -25,6 +25,9 @@ LaunchArgs good(const AttentionProblem& problem) {
                   .v = TensorView::contiguous(0x30000, 2, 96, 2, 128),
                   .out = TensorView::contiguous(0x40000, 2, 64, 6, 128)};
   if (problem.lse == Lse::kWritten) args.lse = LseView::contiguous(0x50000, 2, 6, 64);
+  if (problem.compute == Compute::kFp8) {
+    args.workspace = {.address = 0x100000, .bytes = workspace_bytes(problem, args).value()};
+  }
   return args;
 }
 
@@ -145,6 +148,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 constexpr AttentionProblem kFp8{.dtype = DType::kFp8E4M3};
+constexpr AttentionProblem kQuantised{.compute = Compute::kFp8};
 
 INSTANTIATE_TEST_SUITE_P(
     EightBit, LaunchErrors,
@@ -171,9 +175,47 @@ INSTANTIATE_TEST_SUITE_P(
             "descale_before",
             [](LaunchArgs& a) { a.k_descale = {.address = 0x60000, .batch = 2, .heads = 2, .head_stride = -0x18001}; },
             "k_descale at address 393216 reaches past the 48-bit address space", kFp8},
+        Wrong{"descale_of_bf16_and_fp8_compute", [](LaunchArgs& a) { a.k_descale.address = 0x60000; },
+              "k_descale.address is 393216, but the inputs are not 8-bit; leave descales out", kQuantised},
         Wrong{"descale_of_bf16", [](LaunchArgs& a) { a.q_descale.address = 0x60000; },
               "q_descale.address is 393216, but the inputs are not 8-bit; leave descales out"}),
     [](const auto& test) { return test.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Workspaces, LaunchErrors,
+    ::testing::Values(Wrong{"null", [](LaunchArgs& a) { a.workspace.address = 0; },
+                            "workspace.address is null; these shapes need ", kQuantised},
+                      Wrong{"none", [](LaunchArgs& a) { a.workspace = {}; }, "bytes (Attention::workspace_bytes())",
+                            kQuantised},
+                      Wrong{"odd", [](LaunchArgs& a) { a.workspace.address += 128; },
+                            "workspace.address is 1048704; it must be a multiple of 256 bytes", kQuantised},
+                      Wrong{"small", [](LaunchArgs& a) { a.workspace.bytes = 1000; },
+                            "workspace.bytes is 1000; these shapes need ", kQuantised},
+                      Wrong{"beyond", [](LaunchArgs& a) { a.workspace.address = (std::uint64_t{1} << 48) - 256; },
+                            "workspace at address 281474976710400 reaches past the 48-bit address space", kQuantised},
+                      Wrong{"wrapping", [](LaunchArgs& a) { a.workspace.address = ~std::uint64_t{255}; },
+                            "reaches past the 48-bit address space", kQuantised}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(Workspaces, one_byte_less_than_needed_is_refused_with_the_number) {
+  LaunchArgs args = good(kQuantised);
+  const std::size_t needed = args.workspace.bytes;
+  EXPECT_GE(needed, 2 * (64 * 6 + 2 * 96 * 2) * 128u);  // a byte an element of q, k and v
+  args.workspace.bytes = needed - 1;
+  const auto launch = prepare_launch(kQuantised, {8, 256}, args);
+  ASSERT_FALSE(launch);
+  EXPECT_THAT(launch.error().message,
+              HasSubstr("is " + std::to_string(needed - 1) + "; these shapes need " + std::to_string(needed)));
+}
+
+TEST(Workspaces, bytes_are_refused_for_shapes_that_do_not_fit) {
+  LaunchArgs args = good({});
+  args.k.heads = args.v.heads = 4;
+  const auto bytes = workspace_bytes(kQuantised, args);
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(bytes.error().message, HasSubstr("q.heads is 6 and k.heads is 4"));
+}
 
 }  // namespace
 }  // namespace zyfa

@@ -9,6 +9,7 @@
 
 #include "runtime/jit_loader.h"
 #include "runtime/kernel_choice.h"
+#include "runtime/kernel_key.h"
 
 namespace zyfa {
 namespace {
@@ -30,13 +31,13 @@ const Built& built() {
 }
 
 Error refusal_of(const std::vector<std::byte>& object, const KernelMetadata& metadata) {
-  const Status status = check_object(object, metadata);
+  const Status status = check_object(object, metadata, schedules::Family::kAttentionForward);
   EXPECT_FALSE(status);
   return status ? Error{} : status.error();
 }
 
 TEST(ObjectCheck, takes_what_the_compiler_made) {
-  const Status status = check_object(built().object, built().metadata);
+  const Status status = check_object(built().object, built().metadata, schedules::Family::kAttentionForward);
   EXPECT_TRUE(status) << to_string(status.error());
 }
 
@@ -111,15 +112,36 @@ TEST(ObjectCheck, refuses_a_metadata_target_of_another_processor) {
 TEST(ObjectCheck, refuses_every_truncation) {
   const std::vector<std::byte>& whole = built().object;
   for (std::size_t size = 0; size < whole.size(); size += size < 64 ? 1 : 997) {
-    EXPECT_FALSE(check_object(std::span(whole).first(size), built().metadata)) << size;
+    const auto part = std::span(whole).first(size);
+    EXPECT_FALSE(check_object(part, built().metadata, schedules::Family::kAttentionForward)) << size;
   }
 }
 
-TEST(EntryCheck, needs_metadata_that_can_be_read) {
-  const std::string metadata = encode(built().metadata);
+// Attention takes 336 bytes of arguments, the kernels that quantise 160.
+TEST(ObjectCheck, wants_the_arguments_of_the_family) {
+  for (const auto family : {schedules::Family::kQuantiseStatistics, schedules::Family::kQuantise}) {
+    const Status status = check_object(built().object, built().metadata, family);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::kCorruptData);
+    EXPECT_THAT(status.error().message, HasSubstr("descriptor kernel arguments is 336, expected 160"));
+  }
+}
+
+std::string key_of(schedules::KernelSpec spec) {
+  spec.placement = "name=x;waves=1;loop=a";
+  return make_key(spec).value().bytes;
+}
+
+TEST(EntryCheck, needs_metadata_and_a_key_that_can_be_read) {
+  const std::string metadata = encode(built().metadata), key = key_of({});
   const auto entry = [&](std::string_view bytes) {
-    return cache::Entry::encode("key", std::as_bytes(std::span(bytes)), built().object).value();
+    return cache::Entry::encode(key, std::as_bytes(std::span(bytes)), built().object).value();
   };
+  const auto with_key = [&](std::string_view other) {
+    return cache::Entry::encode(other, std::as_bytes(std::span(metadata)), built().object).value();
+  };
+  EXPECT_FALSE(check_entry(with_key("key")));
+  EXPECT_FALSE(check_entry(with_key(key_of({.family = schedules::Family::kQuantise}))));
   EXPECT_TRUE(check_entry(entry(metadata)));
   EXPECT_FALSE(check_entry(entry(std::string_view(metadata).substr(0, metadata.size() / 2))));
   EXPECT_FALSE(check_entry(entry("")));

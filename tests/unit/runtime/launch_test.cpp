@@ -220,6 +220,90 @@ TEST(Packing, no_keys_is_a_launch_and_needs_no_key_addresses) {
   EXPECT_EQ(launch.args.query_length, 5);
 }
 
+constexpr AttentionProblem kQuantised{.head_dim_qk = 192, .compute = Compute::kFp8};
+
+LaunchArgs quantised_args() {
+  LaunchArgs args = dense(2, 5, 7, 6, 2);
+  args.q = TensorView::contiguous(0x10000, 2, 5, 6, 192);
+  args.k = TensorView::contiguous(0x20000, 2, 7, 2, 192);
+  args.workspace = {.address = 0x1000000, .bytes = workspace_bytes(kQuantised, args).value()};
+  return args;
+}
+
+TEST(Quantised, attention_reads_dense_codes_and_descales_in_the_workspace) {
+  const LaunchArgs args = quantised_args();
+  const PreparedLaunch launch = prepared(kQuantised, args);
+  struct Expected {
+    const schedules::TensorArgs& tensor;
+    std::uint64_t token, head, batch, bytes;
+  };
+  const schedules::AttentionForwardArgs& packed = launch.args;
+  const auto inside = [&](std::uint64_t address, std::uint64_t bytes) {
+    return address >= args.workspace.address && address + bytes <= args.workspace.address + args.workspace.bytes;
+  };
+  for (const Expected& e : {Expected{packed.q, 6 * 192, 192, 5 * 6 * 192, 2 * 5 * 6 * 192},
+                            Expected{packed.k, 2 * 192, 192, 7 * 2 * 192, 2 * 7 * 2 * 192},
+                            Expected{packed.v, 2 * 128, 128, 7 * 2 * 128, 2 * 7 * 2 * 128}}) {
+    EXPECT_EQ(e.tensor.token_stride, e.token);
+    EXPECT_EQ(e.tensor.head_stride, e.head);
+    EXPECT_EQ(e.tensor.batch_stride, e.batch);
+    EXPECT_EQ(e.tensor.address % 16, 0u);
+    EXPECT_TRUE(inside(e.tensor.address, e.bytes));
+  }
+  for (const schedules::DescaleArgs& descale : {packed.q_descale, packed.k_descale, packed.v_descale}) {
+    EXPECT_TRUE(inside(descale.address + descale.batch_stride + descale.head_stride, 4));
+    EXPECT_EQ(descale.head_stride, 4u);
+    EXPECT_EQ(descale.batch_stride, 8u);
+  }
+  EXPECT_EQ(packed.o.address, args.out.address);
+  EXPECT_EQ(packed.o.token_stride, 6u * 128 * 2);
+  EXPECT_EQ(packed.q_near.address, 0u);
+  EXPECT_FLOAT_EQ(packed.score_scale_log2, 0.10411756f);  // log2(e) / sqrt(192)
+}
+
+TEST(Quantised, the_near_keys_come_from_the_inputs) {
+  AttentionProblem problem = kQuantised;
+  problem.fp8.near_keys = NearKeys::kBf16;
+  const LaunchArgs args = quantised_args();
+  const schedules::AttentionForwardArgs packed = prepared(problem, args).args;
+  EXPECT_EQ(packed.q_near.address, args.q.address);
+  EXPECT_EQ(packed.k_near.address, args.k.address);
+  EXPECT_EQ(packed.v_near.address, args.v.address);
+  EXPECT_EQ(packed.q_near.token_stride, 6u * 192 * 2);
+  EXPECT_EQ(packed.v_near.batch_stride, 7u * 2 * 128 * 2);
+}
+
+TEST(Quantised, every_kernel_of_the_plan_is_one_that_compile_obtains) {
+  const std::size_t kernels = quantise_specs(kQuantised).size();
+  EXPECT_GT(kernels, 0u);
+  const PreparedLaunch launch = prepared(kQuantised, quantised_args());
+  ASSERT_GT(launch.quantise_count, 0u);
+  for (std::size_t i = 0; i < launch.quantise_count; ++i) EXPECT_LT(launch.quantisation[i].kernel, kernels);
+  EXPECT_EQ(prepared({}, dense(1, 1, 1, 1, 1)).quantise_count, 0u);
+  EXPECT_TRUE(quantise_specs({}).empty());
+}
+
+TEST(WorkspaceBytes, are_zero_without_work_or_quantisation) {
+  EXPECT_EQ(workspace_bytes({}, dense(2, 5, 7, 4, 2)).value(), 0u);
+  EXPECT_EQ(workspace_bytes({.dtype = DType::kFp8E4M3}, dense(2, 5, 7, 4, 2)).value(), 0u);
+  const AttentionProblem quantised{.compute = Compute::kFp8};
+  EXPECT_GT(workspace_bytes(quantised, dense(2, 5, 7, 4, 2)).value(), 0u);
+  for (const LaunchArgs& empty : {dense(0, 5, 7, 4, 2), dense(2, 0, 7, 4, 2), dense(2, 5, 7, 0, 0)}) {
+    EXPECT_EQ(workspace_bytes(quantised, empty).value(), 0u);
+    EXPECT_FALSE(prepare_launch(quantised, kShape, empty).value());  // and no workspace is asked for
+  }
+}
+
+// The bytes tell nothing of addresses and strides.
+TEST(WorkspaceBytes, depend_on_shapes_alone) {
+  const AttentionProblem quantised{.compute = Compute::kFp8};
+  LaunchArgs args = dense(2, 5, 7, 4, 2);
+  const std::size_t bytes = workspace_bytes(quantised, args).value();
+  args.q.address = args.k.address = args.v.address = args.out.address = 0;
+  args.k.token_stride = 1 << 20;
+  EXPECT_EQ(workspace_bytes(quantised, args).value(), bytes);
+}
+
 // mulhi(2h + 1, magic) must be h / r for every head and every ratio.
 TEST(HeadRatioMagic, divides_exactly_for_every_head_and_ratio) {
   std::uint64_t wrong = 0;

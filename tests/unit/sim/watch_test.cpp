@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "jit/object/listing_notes.h"
 #include "tests/unit/sim/harness.h"
 
 namespace zyfa::sim_test {
@@ -129,6 +130,29 @@ TEST_F(Watch, CountsByInstruction) {
   check(device_->set_options(options));
   check(sim_test::run(*device_, object, "k", {.block = {128, 1, 1}}, Args()));
   EXPECT_TRUE(device_->last_instruction_counts().empty());
+}
+
+TEST_F(Watch, CountsCarryTheListingsComments) {
+  SimOptions options;
+  options.counts = SimCounts::kByInstruction;
+  check(device_->set_options(options));
+  jit::ListingNotesWriter notes;
+  for (const char* comment : {"count", "sum", "head of the loop", "", "", "back", "out", "end"}) {
+    notes.add("stage", comment, "source");
+  }
+  std::string text = notes.finish();
+  text.replace(text.find('\n'), 1, "\\n");
+  const std::string listing = ".section .zyfa.listing,\"\",@progbits\n.ascii \"" + text + "\"\n.text\n";
+  const auto comments = [&](const std::string& code) {
+    check(sim_test::run(*device_, assemble_kernel(code, {.lds = 4096, .workgroup = 64}), "k", {}, Args()));
+    std::vector<std::pair<std::string, std::uint64_t>> counts;
+    for (const SimInstructionCount& c : device_->last_instruction_counts()) counts.emplace_back(c.comment, c.executed);
+    return counts;
+  };
+  using P = std::pair<std::string, std::uint64_t>;
+  EXPECT_THAT(comments(listing + kCode), ElementsAre(P("count", 1), P("sum", 1), P("head of the loop", 3), P("", 3),
+                                                     P("", 3), P("back", 3), P("out", 1), P("end", 1)));
+  EXPECT_THAT(comments(kCode), testing::Each(testing::Field(&P::first, "")));
 }
 
 TEST_F(Watch, ProgressGoesFromNothingToAll) {
