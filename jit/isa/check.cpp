@@ -353,10 +353,11 @@ class Checker {
     for (std::size_t i = 1; i < inst_.operands.size(); ++i) {
       const Reg* reg = std::get_if<Reg>(&inst_.operands[i]);
       if (reg == nullptr) continue;
-      if (i == 3 && reg->bank != d.bank) return fail_operand(i, "(C) must be in the bank of D");
-      if (!overlaps(d, *reg) || (i == 3 && d == *reg)) continue;
+      const bool is_c = info_.operands[i].kind == Kind::kMfmaC;
+      if (is_c && reg->bank != d.bank) return fail_operand(i, "(C) must be in the bank of D");
+      if (!overlaps(d, *reg) || (is_c && d == *reg)) continue;
       return fail_operand(i, "is " + regs_.name(*reg) + " and overlaps D = " + regs_.name(d) +
-                                 (i == 3 ? "; C must equal D or be apart from it" : "; D must be apart from it"));
+                                 (is_c ? "; C must equal D or be apart from it" : "; D must be apart from it"));
     }
     return {};
   }

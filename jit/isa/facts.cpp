@@ -25,6 +25,8 @@ FactClass class_of(const OpInfo& info) {
       return FactClass::kPermlaneSwap;
     case Op::kVReadfirstlaneB32:
       return FactClass::kReadlane;
+    case Op::kVSmfmacF32_16x16x128Fp8Fp8:
+      return FactClass::kSmfmac;
     default:
       break;
   }
@@ -66,6 +68,11 @@ void fill_mfma(const Instruction& instruction, const OpInfo& info, InstFacts& fa
   facts.mfma_d = range(0);
   facts.mfma_a = range(1);
   facts.mfma_b = range(2);
+  if (facts.cls == FactClass::kSmfmac) {  // accumulates in place; its last operand is the index
+    facts.mfma_c = facts.mfma_d;
+    facts.mfma_passes = info.mfma_passes;
+    return;
+  }
   facts.mfma_c = range(3);
   facts.mfma_scale_a = range(4);
   facts.mfma_scale_b = range(5);

@@ -1,4 +1,4 @@
-// Finish: the row sum stands in every lane already; O and LSE in their own units.
+// Finish: the row sum stands in its query's lanes already; O and LSE in their own units.
 #include "schedules/attention/fp8_parts.h"
 
 namespace zyfa::schedules::fp8 {
@@ -15,7 +15,9 @@ void finish(StageWriter& w, const Variant& v) {
   }
   const Reg descale = w.vtemp("v_descale");
   w.op(Op::kVMovB32, {descale, w.reg("v_descale")});
-  forward::write_output(w, v.lse, {w.reg("row_sum").sub(0), reference, descale});
+  const Reg total = w.reg("row_sum").sub(0);
+  if (v.sum_parts() == 2) w.op(Op::kVAddF32, {total, w.reg("row_sum").sub(1), total}, "both halves of each four keys");
+  forward::write_output(w, v.lse, {total, reference, descale});
 }
 
 }  // namespace zyfa::schedules::fp8

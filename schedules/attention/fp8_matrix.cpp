@@ -77,7 +77,7 @@ void sum_block(StageWriter& w, const Variant& v) {
     w.op(Op::kSCmpLgU32, {w.reg("far"), Imm{0}}, "summed already by the far path?");
     w.op(Op::kSCbranchScc1, {skip});
   }
-  w.op(Op::kVMfmaF32_16x16x128F8f6f4, {w.reg("row_sum"), w.reg("ones"), prob, w.reg("row_sum")}, comment);
+  w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {w.reg("row_sum"), w.reg("ones"), prob, w.reg("ones_index")}, comment);
   if (v.two_paths()) w.place(skip);
 }
 

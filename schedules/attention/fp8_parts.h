@@ -49,7 +49,10 @@ struct Variant {
   [[nodiscard]] bool integer() const { return scores == ElementType::kInt8; }
   // Folded kernels choose at run time; these have an exponent for every block.
   [[nodiscard]] bool always_exponents() const { return exponents == BlockExponents::kUsed && !folded(); }
+  // Of row_sum: the accumulator of the sparse MFMA, whose first two hold a lane's query, or that query's sum alone.
   [[nodiscard]] std::uint16_t sum_registers() const { return always_exponents() ? 1 : 4; }
+  // Those that hold a part of the sum.
+  [[nodiscard]] std::uint16_t sum_parts() const { return always_exponents() ? 1 : 2; }
   [[nodiscard]] bool uses_exponents() const { return exponents == BlockExponents::kUsed; }
   // A near path without exponents and a far path with them, chosen at run time.
   [[nodiscard]] bool two_paths() const { return uses_exponents() && folded(); }

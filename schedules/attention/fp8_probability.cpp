@@ -115,10 +115,14 @@ void far_path(StageWriter& w, const Variant& v) {
   convert_lean(w);
   const Reg sum = w.vtemp("far_sum", 4);
   const Reg weight = w.vtemp("far_weight");
-  const Reg total = w.reg("row_sum").sub(0);
-  w.op(Op::kVMfmaF32_16x16x128F8f6f4, {sum, w.reg("ones"), w.reg("prob"), Imm{0}}, "row sum of this block");
+  for (std::uint16_t r = 0; r < 4; ++r) w.op(Op::kVMovB32, {sum.sub(r), Imm{0}});
+  w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {sum, w.reg("ones"), w.reg("prob"), w.reg("ones_index")},
+       "row sum of this block");
   w.op(Op::kVLshlrevB32, {weight, Imm{23}, w.reg("prob_scale")}, "E8M0 code to float: 2^exponent");
-  w.op(Op::kVFmaF32, {total, sum.sub(0), weight, total});
+  for (std::uint16_t part = 0; part < v.sum_parts(); ++part) {
+    const Reg total = w.reg("row_sum").sub(part);
+    w.op(Op::kVFmaF32, {total, sum.sub(part), weight, total});
+  }
 }
 
 void folded_probabilities(StageWriter& w, const Variant& v) {

@@ -22,7 +22,7 @@ void max_over_halves(StageWriter& w, Reg x) {
   w.op(Op::kVMaximum3F32, {x, x, other, other}, "over both lane halves");
 }
 
-void scale_outputs(StageWriter& w, Reg factor) {
+void scale_outputs(StageWriter& w, const Variant& v, Reg factor) {
   const bool packed = w.placement().math == VectorMath::kPacked;
   for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
     for (std::uint16_t r = 0; r < kTupleScores; r = static_cast<std::uint16_t>(r + (packed ? 2 : 1))) {
@@ -34,8 +34,10 @@ void scale_outputs(StageWriter& w, Reg factor) {
       }
     }
   }
-  const Reg sum = w.reg("row_sum").sub(0);
-  w.op(Op::kVMulF32, {sum, factor.sub(0), sum});
+  for (std::uint16_t part = 0; part < v.sum_parts(); ++part) {
+    const Reg sum = w.reg("row_sum").sub(part);
+    w.op(Op::kVMulF32, {sum, factor.sub(0), sum});
+  }
 }
 
 // factor = 2^-steps, exactly; NaN where `moved_to` is, which is finite otherwise.
@@ -85,7 +87,7 @@ void move_score_reference(StageWriter& w, const Variant& v) {
     if (v.integer()) w.op(Op::kVAddF32, {bias.sub(0), bias.sub(0), w.reg("integer_zero")});
     w.op(Op::kVMovB32, {bias.sub(1), bias.sub(0)});
   }
-  scale_outputs(w, rescale_factor(w, steps, reference));
+  scale_outputs(w, v, rescale_factor(w, steps, reference));
 }
 
 // Folded form: scores and block_max hold t, which the reference is already taken from; they and the C operand of the
@@ -123,7 +125,7 @@ void move_folded_reference(StageWriter& w, const Variant& v) {
   for (std::uint16_t r = 0; r < kTupleScores; ++r) {
     w.op(Op::kVMovB32, {w.reg("score_start").sub(r), start}, "C operand of the next blocks");
   }
-  scale_outputs(w, rescale_factor(w, steps, reference));
+  scale_outputs(w, v, rescale_factor(w, steps, reference));
 }
 
 }  // namespace

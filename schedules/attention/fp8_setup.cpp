@@ -23,6 +23,8 @@ constexpr auto kQDescale = static_cast<std::int32_t>(offsetof(AttentionForwardAr
 constexpr auto kKDescale = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, k_descale));
 constexpr auto kVDescale = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, v_descale));
 
+constexpr std::int32_t kFourOnes = 0x38383838;  // e4m3 1.0 in each byte
+
 Imm imm(std::uint32_t value) { return Imm{static_cast<std::int32_t>(value)}; }
 
 // Q^T operand: lane reads query lane % 32; 16-byte pieces 16 * half and 32 + 16 * half of each 64 dims, as K's
@@ -177,27 +179,52 @@ void apply_scale(StageWriter& w, const SetupRegs& s, const Variant& v) {
   }
 }
 
-// A of the row-sum MFMA: row i has ones for the lane groups that hold query i / 4 % 2 * 16 .. + 15, so that each lane
-// finds its own query's sum in its first result register (DESIGN.md section 4).
-void prepare_ones(StageWriter& w, const SetupRegs& s) {
-  constexpr std::int32_t kOnes = 0x38383838;  // four e4m3 1.0
+// A of the row-sum products. In 16x16x128 the registers of P put queries c and c + 16 into one column, in lane groups
+// 0, 2 and 1, 3; a lane of group g finds rows 4g .. 4g + 3 of the result, so those rows sum the groups of g's parity
+// (DESIGN.md section 4). Dense: row 4g has the ones.
+void prepare_dense_ones(StageWriter& w, const SetupRegs& s) {
   const Reg group = w.vtemp("lane_group");
   const Reg row = w.vtemp("sum_row");
-  const Reg value = w.vtemp("ones_value");
+  const Reg none = w.vtemp("no_ones");
   const Reg ones = w.vtemp("four_ones");
   const Reg chosen = w.stemp("sums_here", 2);
-  w.op(Op::kVAndB32, {row, Imm{15}, s.lane}, "row i of A");
+  w.op(Op::kVAndB32, {row, Imm{7}, s.lane}, "row of A % 8: 0 sums even groups, 4 odd ones");
   w.op(Op::kVLshrrevB32, {group, Imm{4}, s.lane});
   w.op(Op::kVAndB32, {group, Imm{1}, group});
   w.op(Op::kVLshlrevB32, {group, Imm{2}, group}, "4 * (group % 2)");
-  w.op(Op::kVAndB32, {row, Imm{7}, row}, "rows 0 and 8, 4 and 12");
-  w.op(Op::kVSubU32, {row, row, group}, "0 where this row sums this group");
-  w.op(Op::kVCmpEqI32, {chosen, row, Imm{0}});
-  w.op(Op::kVMovB32, {value, Imm{0}});
-  w.op(Op::kVMovB32, {ones, Imm{kOnes}});
-  for (std::uint16_t r = 0; r < 8; ++r) {
-    w.op(Op::kVCndmaskB32, {w.reg("ones").sub(r), value, ones, chosen});
+  w.op(Op::kVCmpEqI32, {chosen, row, group});
+  w.op(Op::kVMovB32, {none, Imm{0}});
+  w.op(Op::kVMovB32, {ones, Imm{kFourOnes}});
+  for (std::uint16_t r = 0; r < 8; ++r) w.op(Op::kVCndmaskB32, {w.reg("ones").sub(r), none, ones, chosen});
+}
+
+// Sparse (gfx950-isa.md 1.7): rows 4g and 4g + 1 have ones at complementary places of each four keys. Lane group g of A
+// holds keys 32g .. 32g + 31, which are lane groups 2g % 4 and 2g % 4 + 1 of P: its first two registers those of even
+// groups, the others of odd ones.
+void prepare_sparse_ones(StageWriter& w, const SetupRegs& s) {
+  constexpr std::int32_t kFirstTwo = 0x44444444;  // items 0 and 1 of every four
+  constexpr auto kLastTwo = static_cast<std::int32_t>(0xeeeeeeee);
+  const Reg row = w.vtemp("sum_row");
+  const Reg low = w.vtemp("row_in_four");
+  const Reg none = w.vtemp("no_ones");
+  const Reg ones = w.vtemp("four_ones");
+  const Reg last = w.vtemp("last_two");
+  const Reg even = w.stemp("sums_even", 2);
+  const Reg odd = w.stemp("sums_odd", 2);
+  const Reg second = w.stemp("second_row", 2);
+  w.op(Op::kVAndB32, {row, Imm{6}, s.lane}, "rows 0, 1 (and 8, 9): 0; rows 4, 5 (and 12, 13): 4");
+  w.op(Op::kVAndB32, {low, Imm{1}, s.lane});
+  w.op(Op::kVCmpEqI32, {even, row, Imm{0}});
+  w.op(Op::kVCmpEqI32, {odd, row, Imm{4}});
+  w.op(Op::kVCmpEqI32, {second, low, Imm{1}});
+  w.op(Op::kVMovB32, {none, Imm{0}});
+  w.op(Op::kVMovB32, {ones, Imm{kFourOnes}});
+  w.op(Op::kVMovB32, {last, Imm{kLastTwo}});
+  for (std::uint16_t r = 0; r < 4; ++r) {
+    w.op(Op::kVCndmaskB32, {w.reg("ones").sub(r), none, ones, r < 2 ? even : odd});
   }
+  w.op(Op::kVMovB32, {w.reg("ones_index"), Imm{kFirstTwo}});
+  w.op(Op::kVCndmaskB32, {w.reg("ones_index"), w.reg("ones_index"), last, second});
 }
 
 void set_constants(StageWriter& w, const Variant& v) {
@@ -302,7 +329,7 @@ void setup(StageWriter& w, const Variant& v) {
   forward::prepare_operand(w, s, value_tile(), kV, first_row);
   prepare_key_reads(w, s, v);
   prepare_value_reads(w, s);
-  prepare_ones(w, s);
+  v.always_exponents() ? prepare_dense_ones(w, s) : prepare_sparse_ones(w, s);
   set_constants(w, v);
   if (!v.near) {
     forward::prepare_limits(w, v.mask, s);
