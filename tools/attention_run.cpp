@@ -33,6 +33,39 @@ Expected<DeviceAddress> AttentionRun::upload(std::span<const std::byte> bytes) {
   return address;
 }
 
+Status AttentionRun::upload(const io::Descale& descale, DescaleView& view) {
+  if (descale.values.empty()) {
+    return {};
+  }
+  const Expected<DeviceAddress> address = upload(std::as_bytes(std::span(descale.values)));
+  if (!address) {
+    return tl::unexpected<Error>(address.error());
+  }
+  view = {.address = *address,
+          .batch = descale.batch,
+          .heads = descale.heads,
+          .batch_stride = descale.heads,
+          .head_stride = 1};
+  return {};
+}
+
+Status AttentionRun::provide_workspace(const Attention& attention) {
+  const Expected<std::size_t> bytes = attention.workspace_bytes(args_);
+  if (!bytes) {
+    return tl::unexpected<Error>(bytes.error());
+  }
+  if (*bytes <= args_.workspace.bytes) {
+    return {};
+  }
+  const Expected<DeviceAddress> address = device_->allocate(*bytes);
+  if (!address) {
+    return tl::unexpected<Error>(address.error());
+  }
+  allocations_.push_back(*address);
+  args_.workspace = {.address = *address, .bytes = *bytes};
+  return {};
+}
+
 Expected<std::unique_ptr<AttentionRun>> AttentionRun::create(std::shared_ptr<Device> device,
                                                              const io::AttentionInputs& in, Lse lse) {
   std::unique_ptr<AttentionRun> run(new AttentionRun(std::move(device), in));
@@ -57,6 +90,16 @@ Expected<std::unique_ptr<AttentionRun>> AttentionRun::create(std::shared_ptr<Dev
   if (lse == Lse::kNone) {
     run->args_.lse = {};
   }
+  Status status = run->upload(in.q_descale, run->args_.q_descale);
+  if (status) {
+    status = run->upload(in.k_descale, run->args_.k_descale);
+  }
+  if (status) {
+    status = run->upload(in.v_descale, run->args_.v_descale);
+  }
+  if (!status) {
+    return tl::unexpected<Error>(status.error());
+  }
   return run;
 }
 
@@ -69,8 +112,8 @@ Expected<AttentionOutputs> AttentionRun::launch(const Attention& attention, floa
   std::memset(o_bytes.data(), 0xff, o_bytes.size());
   std::memset(lse_bytes.data(), 0xff, lse_bytes.size());
   args_.softmax_scale = softmax_scale;
-  Status status;
-  if (!o_bytes.empty()) {
+  Status status = provide_workspace(attention);
+  if (status && !o_bytes.empty()) {
     status = device_->write(args_.out.address, o_bytes);
   }
   if (status && !lse_bytes.empty()) {

@@ -15,8 +15,8 @@ struct AttentionOutputs {
   std::vector<float> lse;        // [batch, query heads, query tokens]; empty when the problem has none
 };
 
-// Device tensors of one problem, released with it. Outputs are filled with NaN before every launch, so that an element
-// the kernel leaves out is seen.
+// Device tensors of one problem, its descales and its workspace, released with it. Outputs are filled with NaN before
+// every launch, so that an element the kernel leaves out is seen.
 class AttentionRun {
  public:
   [[nodiscard]] static Expected<std::unique_ptr<AttentionRun>> create(std::shared_ptr<Device> device,
@@ -27,10 +27,15 @@ class AttentionRun {
 
   [[nodiscard]] Expected<AttentionOutputs> launch(const Attention& attention, float softmax_scale);
 
+  // What the last launch was given.
+  [[nodiscard]] std::size_t workspace_bytes() const { return args_.workspace.bytes; }
+
  private:
   AttentionRun(std::shared_ptr<Device> device, const io::AttentionInputs& inputs);
 
   Expected<DeviceAddress> upload(std::span<const std::byte> bytes);
+  Status upload(const io::Descale& descale, DescaleView& view);
+  Status provide_workspace(const Attention& attention);
 
   std::shared_ptr<Device> device_;
   LaunchArgs args_;

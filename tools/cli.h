@@ -65,8 +65,9 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 
 // A --problem option's text; help of the grammar.
 inline constexpr const char* kProblemHelp =
-    "What to compute, as comma-separated words: bf16, d=N or d=N/M (head dim of q and k / of v), full or causal, lse. "
-    "Example: bf16,d=128,causal,lse";
+    "What to compute, as comma-separated words: bf16 or fp8e4m3, d=N or d=N/M (head dim of q and k / of v), full or "
+    "causal, lse, compute=fp8; for FP8 also p=exact, unscaled, form=folded|fma, qk=int8, near=bf16, no-rotate, "
+    "smooth-k, scales=tensor, u8=truncate (zyfa/problem.h). Example: bf16,d=128,causal,lse";
 inline constexpr const char* kPlacementHelp =
     "Placement to use instead of the table's choice: a row's name (naive, pingpong), a placement's text form, or @FILE "
     "that holds one";

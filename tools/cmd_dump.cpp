@@ -12,10 +12,29 @@ namespace {
 
 struct Options {
   OutputForm form = OutputForm::kText;
-  std::string key, problem, object, placement, kernel, save;
+  std::string key, problem, object, placement, kernel, helper, save;
   bool assembly = false, isa = false, schedule = false, metadata = false, registers = false;
   CacheOptions cache;
 };
+
+// The kernel before attention whose description starts as asked, e.g. "quantise k".
+Expected<KernelObject> find_helper(const AttentionProblem& problem, const Options& options) {
+  Expected<std::vector<KernelObject>> helpers = find_helper_kernels(problem, options.cache);
+  if (!helpers) {
+    return tl::unexpected<Error>(helpers.error());
+  }
+  std::vector<std::string> names;
+  for (KernelObject& helper : *helpers) {
+    if (helper.entry.problem.starts_with(options.helper)) {
+      return std::move(helper);
+    }
+    names.push_back(helper.entry.problem);
+  }
+  return make_error(ErrorCode::kNotFound,
+                    names.empty() ? "the problem " + to_string(problem) + " has no helper kernel"
+                                  : "no helper kernel's description starts with '" + options.helper + "'",
+                    std::move(names));
+}
 
 Expected<KernelObject> find(const Options& options) {
   if (!options.object.empty()) {
@@ -33,6 +52,9 @@ Expected<KernelObject> find(const Options& options) {
   const Expected<AttentionProblem> problem = parse_problem(options.problem);
   if (!problem) {
     return tl::unexpected<Error>(problem.error());
+  }
+  if (!options.helper.empty()) {
+    return find_helper(*problem, options);
   }
   const Expected<std::string> placement = placement_text(options.placement);
   if (!placement) {
@@ -93,6 +115,10 @@ int dump(const Options& options) {
   if (sources != 1) {
     return report({ErrorCode::kInvalidArgument, "give exactly one of KEY, --problem and --object", {}}, options.form);
   }
+  if (!options.helper.empty() && (options.problem.empty() || !options.placement.empty())) {
+    return report({ErrorCode::kInvalidArgument, "--helper goes with --problem, and not with --placement", {}},
+                  options.form);
+  }
   const Expected<KernelObject> kernel = find(options);
   if (!kernel) {
     return report(kernel.error(), options.form);
@@ -144,6 +170,9 @@ void add_dump(CLI::App& app, Chosen& chosen) {
                       std::string("The kernel of a problem, from the cache or built. ") + kProblemHelp);
   command->add_option("--object", options->object, "A code object file, any compiler's");
   command->add_option("--placement", options->placement, kPlacementHelp);
+  command->add_option("--helper", options->helper,
+                      "With --problem: instead of attention, the kernel that runs before it and whose description "
+                      "starts so, as explain shows it (\"quantise k\")");
   command->add_option("--kernel", options->kernel, "Symbol, when the object holds several kernels");
   command->add_flag("--isa", options->isa, "Offset, encoding, instruction, comment and stage, one per line");
   command->add_flag("--asm", options->assembly, "Text that stock llvm-mc assembles to the same bytes");

@@ -37,6 +37,23 @@ std::vector<std::pair<std::string, std::string>> fields_of(const std::string& te
   return fields;
 }
 
+// A kernel that runs before the attention kernel.
+struct Helper {
+  std::string key, description;
+  std::optional<CachedKernel> entry;
+};
+
+OrderedJson helpers_json(const std::vector<Helper>& helpers) {
+  OrderedJson rows = OrderedJson::array();
+  for (const Helper& helper : helpers) {
+    rows.push_back({{"kernel", helper.description},
+                    {"key", helper.key},
+                    {"cached", helper.entry.has_value()},
+                    {"path", helper.entry ? OrderedJson(helper.entry->path) : OrderedJson()}});
+  }
+  return rows;
+}
+
 int explain_refusal(const AttentionProblem& problem, const Support& support, OutputForm form) {
   if (form == OutputForm::kJson) {
     print_json({{"problem", to_string(problem)}, {"supported", false}, {"reasons", support.reasons}});
@@ -81,8 +98,17 @@ int explain_problem(const Options& options) {
   if (!key_text) {
     return report(key_text.error(), options.form);
   }
-  const auto fields = fields_of(*key_text);
+  auto fields = fields_of(*key_text);
   const std::string key = fields.empty() ? std::string() : fields.back().second;
+  std::vector<Helper> helpers;
+  for (const auto& [name, value] : fields) {
+    if (name == "helper") {
+      const std::size_t space = value.find(' ');
+      helpers.push_back({value.substr(0, space), value.substr(space + 1), {}});
+      helpers.back().entry = cached(helpers.back().key, options.cache);
+    }
+  }
+  std::erase_if(fields, [](const auto& field) { return field.first == "helper"; });
   const std::optional<CachedKernel> entry = cached(key, options.cache);
   if (options.form == OutputForm::kJson) {
     OrderedJson key_fields;
@@ -96,7 +122,8 @@ int explain_problem(const Options& options) {
                 {"key", key},
                 {"key_fields", key_fields},
                 {"cached", entry.has_value()},
-                {"path", entry ? OrderedJson(entry->path) : OrderedJson()}});
+                {"path", entry ? OrderedJson(entry->path) : OrderedJson()},
+                {"helpers", helpers_json(helpers)}});
     return kSuccess;
   }
   fmt::print("{}", zyfa::explain(*problem));
@@ -107,7 +134,13 @@ int explain_problem(const Options& options) {
   for (const auto& [name, value] : fields) {
     fmt::print("  {} = {}\n", name, value);
   }
-  fmt::print("cache: {}\n", entry ? "in " + entry->path : "not there yet; the first compile builds it");
+  const auto place = [](const std::optional<CachedKernel>& kernel) {
+    return kernel ? "in " + kernel->path : "not there yet; the first compile builds it";
+  };
+  fmt::print("cache: {}\n", place(entry));
+  for (const Helper& helper : helpers) {
+    fmt::print("{}: key {}\n  cache: {}\n", helper.description, helper.key, place(helper.entry));
+  }
   return kSuccess;
 }
 

@@ -110,6 +110,12 @@ OrderedJson to_json(const std::vector<io::ShapeEntry>& entries, const std::vecto
       row["source"] = kernel_source_name(outcomes[i].info->source);
       row["key"] = outcomes[i].info->key;
       row["compile_ms"] = outcomes[i].info->times.total;
+      if (!outcomes[i].info->helpers.empty()) {
+        row["helper_keys"] = OrderedJson::array();
+        for (const HelperKernel& helper : outcomes[i].info->helpers) {
+          row["helper_keys"].push_back(helper.key);
+        }
+      }
     } else {
       row["error"] = tools::to_json(*outcomes[i].error);
     }
@@ -167,6 +173,7 @@ void add_prewarm(CLI::App& app, Chosen& chosen) {
       "Shape file: one problem per line, '#' starts a comment; or a JSON array of such texts:\n"
       "  bf16,d=128,causal,lse      # training\n"
       "  bf16,d=128,causal          # prefill\n"
+      "  bf16,d=128,causal,compute=fp8   # and the kernels that quantise for it\n"
       "Kernels are specialised for dtype, head dims, mask and outputs, not for batch, heads or lengths, so a few\n"
       "lines cover every shape.\n"
       "The exit code of prewarm counts the problems that failed (at most 125); an empty list is a failure.",

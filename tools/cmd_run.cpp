@@ -8,8 +8,11 @@
 #include <optional>
 
 #include "tests/reference/compare.h"
+#include "tests/reference/eight_bit.h"
 #include "tools/attention_run.h"
 #include "tools/commands.h"
+#include "tools/fp8_words.h"
+#include "tools/run_report.h"
 
 namespace zyfa::tools {
 namespace {
@@ -19,32 +22,31 @@ struct Options {
   std::string inputs, output, mask = "metadata", placement;
   bool lse = true;
   unsigned repeat = 1;
-  std::optional<double> max_rms;  // percent; unset: default_max_rms()
-  double max_lse = 1e-3;          // absolute
+  std::optional<double> max_rms, max_lse;  // percent, absolute; unset: default_limits()
+  Fp8Words fp8;
   DeviceOptions device;
   CacheOptions cache;
 };
 
-// What was run, and how it compares; the text and the JSON form are printed from it.
-struct Report {
-  io::AttentionInputs inputs;
-  AttentionProblem problem;
-  std::string mask_origin, scale_origin;  // "file", "option", "default"
-  double softmax_scale = 0;
-  AttentionInfo info;
-  std::string device;
-  double launch_seconds = 0, reference_seconds = 0;  // on this host
-  unsigned launches = 0, different = 0;              // launches whose bits differ from the first one's
-  reference::ErrorFigures figures;
-  double max_rms = 0;          // percent, the limit applied
-  std::uint64_t rejected = 0;  // cache entries that failed a check and were set aside
-  bool within_tolerance = false;
+struct Limits {
+  double rms_percent, lse;
 };
 
-// P and O are rounded to bf16: about 0.17% over many rows, and up to 0.4% where a few rows leave nothing to average.
-double default_max_rms(const io::AttentionInputs& in) {
+// Against fp64 attention on the same inputs. BF16: P and O are rounded to bf16, which gives about 0.17% over many rows,
+// and up to 0.4% where a few rows leave nothing to average. FP8 inputs: what the rounding of P adds, about 0.5% on
+// real activations and 3% where the values have random signs, so that they cancel and its errors do not. FP8 from BF16
+// inputs: what the rounding of q, k and v adds (docs/numerics.md); it moves scores of size 20 by up to 0.8, and the LSE
+// of a row with one large score as much.
+Limits default_limits(const AttentionProblem& problem, const io::AttentionInputs& in) {
   constexpr std::int64_t kManyRows = 256;
-  return in.batch() * in.query_length() * in.query_heads() >= kManyRows ? 0.25 : 0.45;
+  const bool many = in.batch() * in.query_length() * in.query_heads() >= kManyRows;
+  if (problem.compute == Compute::kFp8) {
+    return {6.0, 1.0};
+  }
+  if (problem.dtype == DType::kFp8E4M3) {
+    return {4.0, 0.1};
+  }
+  return {many ? 0.25 : 0.45, 1e-3};
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -52,21 +54,31 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 // Fills the problem, the scale and where they come from.
-void choose_problem(const Options& options, Report& report) {
+Status choose_problem(const Options& options, RunReport& report) {
   const io::AttentionInputs& in = report.inputs;
-  report.problem.dtype = in.dtype;
-  report.problem.head_dim_qk = static_cast<std::uint32_t>(in.head_dim_qk());
-  report.problem.head_dim_v = static_cast<std::uint32_t>(in.head_dim_v());
-  report.problem.lse = options.lse ? Lse::kWritten : Lse::kNone;
+  AttentionProblem inputs{.dtype = in.dtype,
+                          .head_dim_qk = static_cast<std::uint32_t>(in.head_dim_qk()),
+                          .head_dim_v = static_cast<std::uint32_t>(in.head_dim_v()),
+                          .lse = options.lse ? Lse::kWritten : Lse::kNone};
   if (options.mask == "metadata") {
-    report.problem.mask = in.mask.value_or(Mask::kFull);
+    inputs.mask = in.mask.value_or(Mask::kFull);
     report.mask_origin = in.mask ? "file" : "default";
   } else {
-    report.problem.mask = options.mask == "causal" ? Mask::kCausal : Mask::kFull;
+    inputs.mask = options.mask == "causal" ? Mask::kCausal : Mask::kFull;
     report.mask_origin = "option";
   }
   report.softmax_scale = in.softmax_scale.value_or(1.0 / std::sqrt(static_cast<double>(in.head_dim_qk())));
   report.scale_origin = in.softmax_scale ? "file" : "default";
+  std::string text = to_string(inputs);
+  for (const std::string& word : options.fp8.list()) {
+    text += "," + word;
+  }
+  const Expected<AttentionProblem> problem = parse_problem(text);
+  if (!problem) {
+    return tl::unexpected<Error>(problem.error());
+  }
+  report.problem = *problem;
+  return {};
 }
 
 std::vector<std::uint16_t> to_bf16(const std::vector<std::byte>& bytes) {
@@ -77,39 +89,70 @@ std::vector<std::uint16_t> to_bf16(const std::vector<std::byte>& bytes) {
   return result;
 }
 
-Status compare_with_reference(const Options& options, const AttentionOutputs& outputs, Report& report) {
+// E4M3 codes times their descales; `heads` of a key head share one.
+std::vector<double> dequantised(const std::vector<std::byte>& codes, const io::Descale& descale, std::int64_t batch,
+                                std::int64_t heads, std::int64_t key_heads, std::int64_t dim) {
+  std::vector<double> result(codes.size());
+  const auto tokens = batch == 0 ? 0 : static_cast<std::int64_t>(codes.size()) / (batch * heads * dim);
+  std::size_t at = 0;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t row = 0; row < tokens * heads; ++row) {
+      const double scale = descale.at(b, row % heads / (heads / key_heads));
+      for (std::int64_t d = 0; d < dim; ++d, ++at) {
+        result[at] = scale * reference::e4m3_to_double(std::to_integer<std::uint8_t>(codes[at]));
+      }
+    }
+  }
+  return result;
+}
+
+Expected<reference::AttentionResult> reference_result(const RunReport& report) {
   const io::AttentionInputs& in = report.inputs;
-  const std::vector<std::uint16_t> q = to_bf16(in.q), k = to_bf16(in.k), v = to_bf16(in.v);
-  const auto view = [&](const std::vector<std::uint16_t>& data, std::int64_t tokens, std::int64_t heads,
-                        std::int64_t dim) {
-    return reference::dense_view(data.data(), in.batch(), tokens, heads, dim);
-  };
-  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t batch = in.batch(), heads = in.query_heads(), key_heads = in.key_heads();
+  const auto mask = report.problem.mask == Mask::kCausal ? reference::Mask::kCausal : reference::Mask::kFull;
   // The kernel is given the scale as a float; so is the reference.
-  const Expected<reference::AttentionResult> expected =
-      reference::attention({view(q, in.query_length(), in.query_heads(), in.head_dim_qk()),
-                            view(k, in.key_length(), in.key_heads(), in.head_dim_qk()),
-                            view(v, in.key_length(), in.key_heads(), in.head_dim_v()),
-                            report.problem.mask == Mask::kCausal ? reference::Mask::kCausal : reference::Mask::kFull,
-                            static_cast<double>(static_cast<float>(report.softmax_scale))});
+  const auto scale = static_cast<double>(static_cast<float>(report.softmax_scale));
+  if (in.dtype == DType::kFp8E4M3) {
+    const auto q = dequantised(in.q, in.q_descale, batch, heads, key_heads, in.head_dim_qk());
+    const auto k = dequantised(in.k, in.k_descale, batch, key_heads, key_heads, in.head_dim_qk());
+    const auto v = dequantised(in.v, in.v_descale, batch, key_heads, key_heads, in.head_dim_v());
+    return reference::attention(reference::DoubleCase{
+        reference::dense_double_view(q.data(), batch, in.query_length(), heads, in.head_dim_qk()),
+        reference::dense_double_view(k.data(), batch, in.key_length(), key_heads, in.head_dim_qk()),
+        reference::dense_double_view(v.data(), batch, in.key_length(), key_heads, in.head_dim_v()), mask, scale});
+  }
+  const auto q = to_bf16(in.q), k = to_bf16(in.k), v = to_bf16(in.v);
+  return reference::attention(reference::AttentionCase{
+      reference::dense_view(q.data(), batch, in.query_length(), heads, in.head_dim_qk()),
+      reference::dense_view(k.data(), batch, in.key_length(), key_heads, in.head_dim_qk()),
+      reference::dense_view(v.data(), batch, in.key_length(), key_heads, in.head_dim_v()), mask, scale});
+}
+
+Status compare_with_reference(const Options& options, const AttentionOutputs& outputs, RunReport& report) {
+  const io::AttentionInputs& in = report.inputs;
+  const auto start = std::chrono::steady_clock::now();
+  const Expected<reference::AttentionResult> expected = reference_result(report);
   if (!expected) {
     return tl::unexpected<Error>(expected.error());
   }
   report.reference_seconds = seconds_since(start);
-  const Expected<reference::ErrorFigures> figures =
-      reference::compare(*expected, view(outputs.o, in.query_length(), in.query_heads(), in.head_dim_v()), outputs.lse);
+  const Expected<reference::ErrorFigures> figures = reference::compare(
+      *expected,
+      reference::dense_view(outputs.o.data(), in.batch(), in.query_length(), in.query_heads(), in.head_dim_v()),
+      outputs.lse);
   if (!figures) {
     return tl::unexpected<Error>(figures.error());
   }
   report.figures = *figures;
-  report.max_rms = options.max_rms.value_or(default_max_rms(in));
-  report.within_tolerance = figures->relative_rms_percent <= report.max_rms &&
-                            figures->lse_max_abs <= options.max_lse && figures->mismatched_nan == 0 &&
-                            figures->nonzero_empty == 0;
+  const Limits limits = default_limits(report.problem, in);
+  report.max_rms = options.max_rms.value_or(limits.rms_percent);
+  report.max_lse = options.max_lse.value_or(limits.lse);
+  report.within_tolerance = figures->relative_rms_percent <= report.max_rms && figures->lse_max_abs <= report.max_lse &&
+                            figures->mismatched_nan == 0 && figures->nonzero_empty == 0;
   return {};
 }
 
-Status write_outputs(const std::string& path, const AttentionOutputs& outputs, const Report& report) {
+Status write_outputs(const std::string& path, const AttentionOutputs& outputs, const RunReport& report) {
   const io::AttentionInputs& in = report.inputs;
   std::vector<std::int64_t> o_shape = in.q_shape;
   o_shape.back() = in.head_dim_v();
@@ -131,7 +174,7 @@ Status write_outputs(const std::string& path, const AttentionOutputs& outputs, c
 }
 
 // Compiles, launches as often as asked, compares, writes.
-Status run_all(const Options& options, Report& report) {
+Status run_all(const Options& options, RunReport& report) {
   const Expected<std::string> placement = placement_text(options.placement);
   if (!placement) {
     return tl::unexpected<Error>(placement.error());
@@ -145,6 +188,15 @@ Status run_all(const Options& options, Report& report) {
     return tl::unexpected<Error>(device.error());
   }
   report.device = (*device)->name();
+  const auto simulator = std::dynamic_pointer_cast<SimDevice>(*device);
+  report.simulated = simulator != nullptr;
+  if (simulator && (report.problem.dtype == DType::kFp8E4M3 || report.problem.compute == Compute::kFp8)) {
+    SimOptions counting = simulator->options();
+    counting.counts = SimCounts::kByInstruction;  // for the share of tiles on each path
+    if (Status set = simulator->set_options(counting); !set) {
+      return set;
+    }
+  }
   const auto attention =
       Attention::compile(report.problem, {.device = *device, .placement = *placement, .cache = options.cache});
   if (!attention) {
@@ -173,6 +225,10 @@ Status run_all(const Options& options, Report& report) {
     }
   }
   report.launch_seconds = seconds_since(start) / report.launches;
+  report.workspace_bytes = (*run)->workspace_bytes();
+  if (simulator) {
+    report.paths = last_tile_paths(*simulator);
+  }
   // The kernel was published beside all this; waiting tells how long that took.
   if (Status status = flush_cache(options.cache); !status) {
     return status;
@@ -189,114 +245,27 @@ Status run_all(const Options& options, Report& report) {
   return compare_with_reference(options, first, report);
 }
 
-OrderedJson to_json(const Options& options, const Report& r) {
-  const CompileTimes& times = r.info.times;
-  return {{"inputs", options.inputs},
-          {"shape", {{"q", r.inputs.q_shape}, {"k", r.inputs.k_shape}, {"v", r.inputs.v_shape}}},
-          {"mask_from", r.mask_origin},
-          {"softmax_scale", r.softmax_scale},
-          {"problem", to_string(r.problem)},
-          {"key", r.info.key},
-          {"row", r.info.schedule_row},
-          {"schedule", r.info.schedule},
-          {"source", kernel_source_name(r.info.source)},
-          {"layer", r.info.layer},
-          {"llvm", r.info.llvm_version},
-          {"vgprs", r.info.vgprs},
-          {"lds_bytes", r.info.lds_bytes},
-          {"instructions", r.info.instructions},
-          {"compile_ms",
-           {{"total", times.total},
-            {"lookup", times.lookup},
-            {"open", times.open},
-            {"build", times.build},
-            {"load", times.load}}},
-          {"publish_ms", times.publish},
-          {"rejected_entries", r.rejected},
-          {"device", r.device},
-          {"strict", options.device.strict},
-          {"launches", r.launches},
-          {"launches_that_differ", r.different},
-          {"host_seconds", {{"launch", r.launch_seconds}, {"reference", r.reference_seconds}}},
-          {"rms_percent", r.figures.relative_rms_percent},
-          {"max_abs", r.figures.max_abs},
-          {"lse_max_abs", options.lse ? OrderedJson(r.figures.lse_max_abs) : OrderedJson()},
-          {"nan_mismatches", r.figures.mismatched_nan},
-          {"nonzero_in_empty_rows", r.figures.nonzero_empty},
-          {"limits", {{"rms_percent", r.max_rms}, {"lse_max_abs", options.max_lse}}},
-          {"within_tolerance", r.within_tolerance}};
-}
-
-std::string source_text(const AttentionInfo& info) {
-  switch (info.source) {
-    case KernelSource::kMemory:
-      return "memory of this process";
-    case KernelSource::kDisk:
-      return "disk cache, " + info.layer;
-    case KernelSource::kBuilt:
-      return "built now with LLVM " + info.llvm_version;
-  }
-  return {};
-}
-
-void print_text(const Options& options, const Report& r) {
-  const auto line = [](std::string_view name, const std::string& text) { fmt::print("{:<12} {}\n", name, text); };
-  const CompileTimes& times = r.info.times;
-  const reference::ErrorFigures& f = r.figures;
-  line("inputs", options.inputs);
-  line("shape", fmt::format("q {}, k {}, v {}", io::shape_text(r.inputs.q_shape), io::shape_text(r.inputs.k_shape),
-                            io::shape_text(r.inputs.v_shape)));
-  line("problem", fmt::format("{} (mask: {}), softmax scale {:.6g} ({})", to_string(r.problem), r.mask_origin,
-                              r.softmax_scale, r.scale_origin));
-  line("key", r.info.key);
-  line("schedule", fmt::format("{}: {}", r.info.schedule_row, r.info.schedule));
-  line("kernel", fmt::format("{}; {} instructions, {} VGPRs, {} bytes of LDS", source_text(r.info), r.info.instructions,
-                             r.info.vgprs, r.info.lds_bytes));
-  line("compile", fmt::format("{:.2f} ms (lookup {:.2f}, open libzyfa_jit {:.2f}, build {:.2f}, load {:.2f})",
-                              times.total, times.lookup, times.open, times.build, times.load));
-  line("publish", fmt::format("{:.2f} ms in the background, not part of the compile time", times.publish));
-  if (r.rejected != 0) {
-    line("cache", fmt::format("{} damaged or foreign entry set aside under rejected/ and built again", r.rejected));
-  }
-  line("device", fmt::format("{}{}", r.device, options.device.strict ? ", strict, no finding" : ""));
-  line("launches", fmt::format("{}, {}; {:.3f} s each{}", r.launches,
-                               r.launches == 1    ? "--repeat N compares several"
-                               : r.different == 0 ? "bitwise equal"
-                                                  : fmt::format("{} DIFFER from the first", r.different),
-                               r.launch_seconds,
-                               options.device.device == "sim" ? " of simulation on this host, not a GPU's time" : ""));
-  line("output", fmt::format("rms error {:.4f}% of fp64 (limit {}%), max error {:.3g} at token {} head {} dim {}",
-                             f.relative_rms_percent, r.max_rms, f.max_abs, f.worst_token, f.worst_head, f.worst_dim));
-  if (options.lse) {
-    line("lse", fmt::format("max error {:.3g} (limit {})", f.lse_max_abs, options.max_lse));
-  }
-  if (f.mismatched_nan != 0 || f.nonzero_empty != 0) {
-    line("rows", fmt::format("{} elements are NaN on one side only; {} elements of rows that see no key are not 0",
-                             f.mismatched_nan, f.nonzero_empty));
-  }
-  if (!options.output.empty()) {
-    line("written", options.output);
-  }
-  line("result", r.different != 0     ? "WRONG: launches differ"
-                 : r.within_tolerance ? "agrees with fp64 attention"
-                                      : "WRONG: outside the limits");
-}
-
 int run(const Options& options) {
   Expected<io::AttentionInputs> inputs = io::read_attention_inputs(options.inputs);
   if (!inputs) {
     return report(inputs.error(), options.form);
   }
-  Report result;
+  RunReport result;
+  result.inputs_file = options.inputs;
+  result.output_file = options.output;
   result.inputs = *std::move(inputs);
-  choose_problem(options, result);
-  if (const Status status = run_all(options, result); !status) {
+  result.strict = options.device.strict;
+  Status status = choose_problem(options, result);
+  if (status) {
+    status = run_all(options, result);
+  }
+  if (!status) {
     return report(status.error(), options.form);
   }
   if (options.form == OutputForm::kJson) {
-    print_json(to_json(options, result));
+    print_json(to_json(result));
   } else {
-    print_text(options, result);
+    print_text(result);
   }
   return result.within_tolerance && result.different == 0 ? kSuccess : kWrongResult;
 }
@@ -311,9 +280,15 @@ void add_run(CLI::App& app, Chosen& chosen) {
       "  zyfa-jit run --inputs tests/data/gqa_layer2_512.safetensors\n"
       "  zyfa-jit run --inputs in.safetensors --output out.safetensors --repeat 3 --strict\n"
       "  zyfa-jit run --inputs in.safetensors --mask full --placement naive --json\n"
-      "The file holds q, k and v, [tokens, heads, dim] or [batch, tokens, heads, dim]; metadata \"mask\" (causal, "
-      "full)\n"
-      "and \"softmax_scale\" are used when present. The output file gets o and lse.",
+      "  zyfa-jit run --inputs in.safetensors --compute fp8 --mixed\n"
+      "The file holds q, k and v, [tokens, heads, dim] or [batch, tokens, heads, dim], BF16 or F8_E4M3; metadata "
+      "\"mask\"\n"
+      "(causal, full) and \"softmax_scale\" are used when present, and for F8_E4M3 the F32 tensors q_descale, "
+      "k_descale "
+      "and\n"
+      "v_descale, [1], [batch, key heads] or [key heads]. The output file gets o (BF16) and lse. FP8 inputs are "
+      "compared with\n"
+      "attention on the dequantised inputs, --compute fp8 with attention on the BF16 inputs.",
       options->form);
   command->add_option("--inputs", options->inputs, "Safetensors file with q, k and v")->required();
   command->add_option("--output", options->output, "Safetensors file to write o and lse to");
@@ -328,11 +303,14 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command
       ->add_option("--max-rms", options->max_rms,
                    "Largest relative rms error of the output, in percent; by default 0.25, and 0.45 for fewer than "
-                   "256 query rows in all")
+                   "256 query rows in all; FP8 inputs 4, --compute fp8 6")
       ->check(CLI::Range(0.0, 1e9));
-  command->add_option("--max-lse", options->max_lse, "Largest absolute error of the log-sum-exp")
-      ->check(CLI::Range(0.0, 1e9))
-      ->capture_default_str();
+  command
+      ->add_option("--max-lse", options->max_lse,
+                   "Largest absolute error of the log-sum-exp; by default 0.001; FP8 inputs 0.1, --compute fp8 1: the "
+                   "rounding of q and k is in it")
+      ->check(CLI::Range(0.0, 1e9));
+  add_fp8_options(*command, options->fp8);
   add_device_options(*command, options->device);
   command->add_option("--cache", options->cache.path, "Cache directories instead of ZYFA_CACHE_PATH");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

@@ -65,6 +65,33 @@ TEST(RunInputs, Dtypes) {
   EXPECT_THAT(refusal(session), HasSubstr("tensor 'k' has dtype F16, but q has BF16"));
 }
 
+// q, k and v of one token, one head and two elements, and a descale.
+TEST(RunInputs, Descales) {
+  const Session session;
+  const auto with = [&](const char* type, const std::string& descale, std::size_t bytes) {
+    const std::size_t width = std::string(type) == "BF16" ? 4 : 2;
+    std::string header = "{", data(3 * width + bytes, '\x30');
+    for (std::size_t i = 0; i < 3; ++i) {
+      header += std::string("\"") + "qkv"[i] + R"(":{"dtype":")" + type + R"(","shape":[1,1,2],"data_offsets":[)" +
+                std::to_string(i * width) + "," + std::to_string((i + 1) * width) + "]},";
+    }
+    header += R"("k_descale":{)" + descale + R"(,"data_offsets":[)" + std::to_string(3 * width) + "," +
+              std::to_string(3 * width + bytes) + "]}}";
+    put_file(session / "in", io::testing_support::safetensors_text(header, data));
+  };
+  with("BF16", R"("dtype":"F32","shape":[1])", 4);
+  EXPECT_THAT(refusal(session), HasSubstr("tensor 'k_descale' is for inputs of dtype F8_E4M3"));
+  with("F8_E4M3", R"("dtype":"F16","shape":[1])", 2);
+  EXPECT_THAT(refusal(session), HasSubstr("tensor 'k_descale' has dtype F16; must be F32"));
+  with("F8_E4M3", R"("dtype":"F32","shape":[2])", 8);
+  EXPECT_THAT(refusal(session), HasSubstr("tensor 'k_descale' is [2]; must be [1] or [batch, key heads], here [1, 1] "
+                                          "or [1]"));
+  with("F8_E4M3", R"("dtype":"F32","shape":[])", 4);
+  EXPECT_THAT(refusal(session), HasSubstr("tensor 'k_descale' is []; must be [1]"));
+  with("F8_E4M3", R"("dtype":"F32","shape":[1,1])", 4);
+  EXPECT_THAT(refusal(session, 2), HasSubstr("head_dim_qk 2 is not supported; supported: 128, 192"));
+}
+
 TEST(RunInputs, Metadata) {
   const Session session;
   put_inputs(session / "in", {8, 2, 128}, {8, 2, 128}, {8, 2, 128}, R"({"mask":"window"})");

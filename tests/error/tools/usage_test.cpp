@@ -62,6 +62,33 @@ TEST(Usage, Schedules) {
                1, "");
 }
 
+TEST(Usage, Fp8Options) {
+  const Session session;
+  put_inputs(session / "in", {8, 2, 128}, {8, 2, 128}, {8, 2, 128});
+  const auto run = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"run", "--inputs", session / "in"});
+    return session.zyfa_jit(options);
+  };
+  expect_error(run({"--p", "exact"}), 2, "p=exact needs FP8: fp8e4m3 inputs, or bf16 inputs and compute=fp8");
+  expect_error(run({"--p", "lean"}), 1, "the word 'p=lean' is for FP8");
+  expect_error(run({"--mixed"}), 2, "near=bf16 needs compute=fp8");
+  expect_error(run({"--compute", "fp8", "--blocks", "--unscaled"}), 1, "'unscaled' repeats or contradicts");
+  expect_error(run({"--compute", "fp8", "--rotate", "--no-rotate"}), 1, "'no-rotate' repeats or contradicts");
+  expect_error(run({"--compute", "fp8", "--form", "folded", "--p", "exact"}), 2,
+               "form=folded does not go with p=exact");
+  expect_error(run({"--compute", "fp8", "--qk", "int8", "--form", "folded"}), 2,
+               "form=folded does not go with qk=int8");
+  expect_error(run({"--compute", "fp8", "--smooth-k"}), 2, "smooth-k does not go with lse");
+  expect_error(run({"--compute", "fp8", "--u8", "truncate", "--p", "exact"}), 2,
+               "u8=truncate does not go with p=exact");
+  expect_error(run({"--compute", "int8"}), 1, "int8 not in {");
+  expect_error(run({"--p", "fast"}), 1, "fast not in {");
+  expect_error(run({"--form", "other"}), 1, "other not in {");
+  expect_error(session.zyfa_jit({"dump", "--problem", "bf16,d=128", "--helper", "quantise k"}), 1,
+               "the problem bf16,d=128,full has no helper kernel");
+  expect_error(session.zyfa_jit({"dump", "abcd", "--helper", "quantise k"}), 1, "--helper goes with --problem");
+}
+
 // explain must not describe what compile refuses.
 TEST(Usage, ExplainRefusesIllegalPlacements) {
   const Session session;

@@ -25,12 +25,12 @@ TEST(JsonKeys, Run) {
   const Session session;
   put_inputs(session / "in", {32, 1, 128}, {32, 1, 128}, {32, 1, 128});
   const Result result = session.zyfa_jit({"run", "--inputs", session / "in", "--json"});
-  EXPECT_THAT(
-      keys(result.out),
-      ElementsAre("inputs", "shape", "mask_from", "softmax_scale", "problem", "key", "row", "schedule", "source",
-                  "layer", "llvm", "vgprs", "lds_bytes", "instructions", "compile_ms", "publish_ms", "rejected_entries",
-                  "device", "strict", "launches", "launches_that_differ", "host_seconds", "rms_percent", "max_abs",
-                  "lse_max_abs", "nan_mismatches", "nonzero_in_empty_rows", "limits", "within_tolerance"))
+  EXPECT_THAT(keys(result.out),
+              ElementsAre("inputs", "shape", "mask_from", "softmax_scale", "problem", "key", "row", "schedule",
+                          "source", "layer", "llvm", "vgprs", "lds_bytes", "instructions", "helpers", "workspace_bytes",
+                          "compile_ms", "publish_ms", "rejected_entries", "device", "strict", "launches",
+                          "launches_that_differ", "tile_paths", "host_seconds", "rms_percent", "max_abs", "lse_max_abs",
+                          "nan_mismatches", "nonzero_in_empty_rows", "limits", "within_tolerance"))
       << result.err;
   EXPECT_THAT(keys(result.json()["compile_ms"].dump()),
               testing::UnorderedElementsAre("total", "lookup", "open", "build", "load"));
@@ -61,7 +61,7 @@ TEST(JsonKeys, DumpExplainVerify) {
       << result.err;
   result = session.zyfa_jit({"explain", "--problem", "bf16,d=128", "--json"});
   EXPECT_THAT(keys(result.out),
-              ElementsAre("problem", "supported", "row", "schedule", "key", "key_fields", "cached", "path"))
+              ElementsAre("problem", "supported", "row", "schedule", "key", "key_fields", "cached", "path", "helpers"))
       << result.err;
   result = session.zyfa_jit({"explain", "--problem", "bf16,d=64", "--json"});
   EXPECT_THAT(keys(result.out), ElementsAre("problem", "supported", "reasons"));
