@@ -79,13 +79,15 @@ constexpr std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a 
 void cut_work(const AttentionProblem& problem, std::uint64_t entries, Part& part) {
   const bool smooths = smoothing_of(problem, part.operand) == schedules::Smoothing::kMean;
   const std::uint64_t blocks = std::max<std::uint64_t>(divide_up(part.tokens, kQuantiseBlockTokens), 1);
-  std::uint64_t waves = kWaves, most = schedules::kMaxPartials, least_blocks = kLeastBlocks;
+  std::uint64_t wanted = std::min<std::uint64_t>(kWaves / entries, schedules::kMaxPartials);
+  std::uint64_t least_blocks = kLeastBlocks;
   if (smooths) {
-    most = schedules::kMaxSmoothingPartials;
+    // By the tokens alone: the rounding of the mean then does not depend on what else is in the batch.
+    wanted = schedules::kMaxSmoothingPartials;
+    if (problem.fp8.scales == ScaleGranularity::kTensor) wanted = std::min(wanted, kTensorSmoothingPartials / entries);
     least_blocks = kLeastSmoothingBlocks;
-    if (problem.fp8.scales == ScaleGranularity::kTensor) waves = kTensorSmoothingPartials;
   }
-  const std::uint64_t wanted = std::clamp<std::uint64_t>(waves / entries, 1, std::min(most, blocks));
+  wanted = std::clamp<std::uint64_t>(wanted, 1, blocks);
   std::uint64_t group_blocks = divide_up(blocks, wanted);
   part.partials = divide_up(blocks, group_blocks);
   part.partial_bytes =

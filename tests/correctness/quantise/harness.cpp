@@ -166,6 +166,7 @@ Expected<Outputs> run_views(Machine& machine, const AttentionProblem& problem, B
     const Status ran = device.launch(**kernel, launch.shape, std::as_bytes(std::span(&launch.args, 1)), nullptr);
     if (!ran) return tl::unexpected(ran.error());
     outputs.warnings += device.last_findings().size();
+    outputs.launches.push_back(device.last_statistics());
   }
   outputs.q = fetch(device, plan->q, plan->q_descale);
   outputs.k = fetch(device, plan->k, plan->k_descale);

@@ -53,6 +53,7 @@ struct Outputs {
   Quantised q, k, v;
   bool padding_untouched = false;
   std::size_t warnings = 0;  // of strict mode
+  std::vector<SimStatistics> launches;
 };
 
 // A simulated device and the kernels that were loaded on it.
