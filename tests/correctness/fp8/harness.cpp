@@ -88,20 +88,11 @@ std::vector<std::uint8_t> random_codes(std::size_t count, double spread, std::ui
   return codes;
 }
 
-double value_of(std::uint8_t code, ElementType element) {
-  return element == ElementType::kInt8 ? static_cast<double>(static_cast<std::int8_t>(code))
-                                       : reference::e4m3_to_double(code);
-}
-
-float at(const std::vector<float>& descales, std::size_t index) {
-  if (descales.empty()) return 1.0F;
-  return descales.size() == 1 ? descales[0] : descales[index];
-}
-
 void make_descales(const Fp8Case& c, Fp8Inputs& in) {
   std::mt19937 random(c.seed + 77);
   std::uniform_real_distribution<float> factor(0.6F, 1.5F);
-  const std::size_t count = c.descales_per_head ? static_cast<std::size_t>(c.batch * c.key_heads) : 1;
+  if (c.descales == Descales::kNone) return;
+  const std::size_t count = c.descales == Descales::kPerHead ? static_cast<std::size_t>(c.batch * c.key_heads) : 1;
   const float grid = c.spec.element == ElementType::kInt8 ? 0.05F : 1.0F;  // codes are 20 times the values there
   for (std::size_t n = 0; n < count; ++n) {
     in.k_descale.push_back(grid * factor(random));
@@ -115,25 +106,6 @@ void make_descales(const Fp8Case& c, Fp8Inputs& in) {
   }
 }
 
-Fp8Inputs make_inputs(const Fp8Case& c) {
-  Fp8Inputs in;
-  in.batch = c.batch;
-  in.query_length = c.query_length;
-  in.key_length = c.key_length;
-  in.heads = c.heads;
-  in.key_heads = c.key_heads;
-  in.dim = c.spec.head_dim_qk;
-  const auto count = [](std::int64_t a, std::int64_t b, std::int64_t h, std::int64_t d) {
-    return static_cast<std::size_t>(a * b * h * d);
-  };
-  in.q = random_codes(count(c.batch, c.query_length, c.heads, in.dim), c.spread, 3 * c.seed, c.spec.element);
-  in.k = random_codes(count(c.batch, c.key_length, c.key_heads, in.dim), c.spread, 3 * c.seed + 1, c.spec.element);
-  in.v = random_codes(count(c.batch, c.key_length, c.key_heads, kValueDim), 1.0, 3 * c.seed + 2, ElementType::kFp8E4M3);
-  make_descales(c, in);
-  if (c.change) c.change(in);
-  return in;
-}
-
 // The inputs before quantisation: what the codes stand for, rounded to BF16.
 HostTensor<std::uint16_t> near_tensor(const std::vector<std::uint8_t>& codes, const std::vector<float>& descales,
                                       const Fp8Case& c, ElementType element, const Codes& like) {
@@ -143,37 +115,10 @@ HostTensor<std::uint16_t> near_tensor(const std::vector<std::uint8_t>& codes, co
   tensor.for_each_row([&](std::uint16_t* row, std::int64_t b, std::int64_t, std::int64_t h) {
     const auto index = static_cast<std::size_t>(b * c.key_heads + h / (like.heads / c.key_heads));
     for (std::int64_t d = 0; d < like.dim; ++d, ++from) {
-      row[d] = reference::double_to_bf16(value_of(*from, element) * static_cast<double>(at(descales, index)));
+      row[d] = reference::double_to_bf16(fp8_value(*from, element) * static_cast<double>(descale_at(descales, index)));
     }
   });
   return tensor;
-}
-
-Expected<reference::AttentionResult> expected_attention(const Fp8Case& c, const Fp8Inputs& in) {
-  const auto dequantise = [&](const std::vector<std::uint8_t>& codes, const std::vector<float>& descales,
-                              std::int64_t heads, std::int64_t dim, ElementType element) {
-    std::vector<double> values(codes.size());
-    const std::int64_t group = heads / c.key_heads;
-    for (std::size_t i = 0; i < codes.size(); ++i) {
-      const std::int64_t row = static_cast<std::int64_t>(i) / dim;
-      const std::int64_t head = row % heads / group;
-      const std::int64_t tokens = static_cast<std::int64_t>(codes.size()) / dim / heads / c.batch;
-      const std::int64_t batch = row / heads / tokens;
-      values[i] = value_of(codes[i], element) *
-                  static_cast<double>(at(descales, static_cast<std::size_t>(batch * c.key_heads + head)));
-    }
-    return values;
-  };
-  const std::vector<double> q = dequantise(in.q, in.q_descale, c.heads, in.dim, c.spec.element);
-  const std::vector<double> k = dequantise(in.k, in.k_descale, c.key_heads, in.dim, c.spec.element);
-  const std::vector<double> v = dequantise(in.v, in.v_descale, c.key_heads, kValueDim, ElementType::kFp8E4M3);
-  const reference::DoubleCase problem{
-      reference::dense_double_view(q.data(), c.batch, c.query_length, c.heads, in.dim),
-      reference::dense_double_view(k.data(), c.batch, c.key_length, c.key_heads, in.dim),
-      reference::dense_double_view(v.data(), c.batch, c.key_length, c.key_heads, kValueDim),
-      c.spec.mask == schedules::MaskKind::kCausal ? reference::Mask::kCausal : reference::Mask::kFull,
-      static_cast<double>(c.softmax_scale)};
-  return reference::attention(problem, 1);
 }
 
 Expected<const schedules::CompiledKernel*> build(const KernelSpec& spec) {
@@ -191,6 +136,7 @@ bool only_views_written(HostTensor<std::uint16_t>& o, std::vector<std::uint32_t>
                         std::int64_t lse_stride) {
   o.for_each_row([](std::uint16_t* row, auto...) { std::fill(row, row + kValueDim, kPattern); });
   for (std::int64_t row = 0; row < c.batch * c.heads; ++row) {
+    if (c.spec.lse == schedules::LseOutput::kNone) break;
     std::fill_n(lse.begin() + row * lse_stride, c.query_length, kLsePattern);
   }
   return std::ranges::all_of(o.data, [](std::uint16_t x) { return x == kPattern; }) &&
@@ -244,11 +190,92 @@ std::uint8_t* Fp8Inputs::v_row(std::int64_t b, std::int64_t s, std::int64_t h) {
   return v.data() + ((b * key_length + s) * key_heads + h) * kValueDim;
 }
 
+double fp8_value(std::uint8_t code, ElementType element) {
+  return element == ElementType::kInt8 ? static_cast<double>(static_cast<std::int8_t>(code))
+                                       : reference::e4m3_to_double(code);
+}
+
+float descale_at(const std::vector<float>& descales, std::size_t index) {
+  if (descales.empty()) return 1.0F;
+  return descales.size() == 1 ? descales[0] : descales[index];
+}
+
+Fp8Inputs make_fp8_inputs(const Fp8Case& c) {
+  Fp8Inputs in;
+  in.batch = c.batch;
+  in.query_length = c.query_length;
+  in.key_length = c.key_length;
+  in.heads = c.heads;
+  in.key_heads = c.key_heads;
+  in.dim = c.spec.head_dim_qk;
+  const auto count = [](std::int64_t a, std::int64_t b, std::int64_t h, std::int64_t d) {
+    return static_cast<std::size_t>(a * b * h * d);
+  };
+  in.q = random_codes(count(c.batch, c.query_length, c.heads, in.dim), c.spread, 3 * c.seed, c.spec.element);
+  in.k = random_codes(count(c.batch, c.key_length, c.key_heads, in.dim), c.spread, 3 * c.seed + 1, c.spec.element);
+  in.v = random_codes(count(c.batch, c.key_length, c.key_heads, kValueDim), 1.0, 3 * c.seed + 2, ElementType::kFp8E4M3);
+  make_descales(c, in);
+  if (c.change) c.change(in);
+  return in;
+}
+
+Expected<reference::AttentionResult> expected_fp8_attention(const Fp8Case& c, const Fp8Inputs& in) {
+  const auto dequantise = [&](const std::vector<std::uint8_t>& codes, const std::vector<float>& descales,
+                              std::int64_t heads, std::int64_t dim, ElementType element) {
+    std::vector<double> values(codes.size());
+    const std::int64_t group = heads / c.key_heads;
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      const std::int64_t row = static_cast<std::int64_t>(i) / dim;
+      const std::int64_t head = row % heads / group;
+      const std::int64_t tokens = static_cast<std::int64_t>(codes.size()) / dim / heads / c.batch;
+      const std::int64_t batch = row / heads / tokens;
+      values[i] = fp8_value(codes[i], element) *
+                  static_cast<double>(descale_at(descales, static_cast<std::size_t>(batch * c.key_heads + head)));
+    }
+    return values;
+  };
+  const std::vector<double> q = dequantise(in.q, in.q_descale, c.heads, in.dim, c.spec.element);
+  const std::vector<double> k = dequantise(in.k, in.k_descale, c.key_heads, in.dim, c.spec.element);
+  const std::vector<double> v = dequantise(in.v, in.v_descale, c.key_heads, kValueDim, ElementType::kFp8E4M3);
+  const reference::DoubleCase problem{
+      reference::dense_double_view(q.data(), c.batch, c.query_length, c.heads, in.dim),
+      reference::dense_double_view(k.data(), c.batch, c.key_length, c.key_heads, in.dim),
+      reference::dense_double_view(v.data(), c.batch, c.key_length, c.key_heads, kValueDim),
+      c.spec.mask == schedules::MaskKind::kCausal ? reference::Mask::kCausal : reference::Mask::kFull,
+      static_cast<double>(c.softmax_scale)};
+  return reference::attention(problem, 1);
+}
+
 KernelSpec fp8_spec() {
   KernelSpec spec;
   spec.element = ElementType::kFp8E4M3;
   spec.lse = schedules::LseOutput::kWritten;
   return spec;
+}
+
+std::vector<KernelSpec> fp8_variants(std::uint32_t head_dim, schedules::MaskKind mask) {
+  using schedules::BlockExponents, schedules::ProbabilityRule, schedules::ScoreForm;
+  std::vector<KernelSpec> all;
+  for (const ElementType element : {ElementType::kFp8E4M3, ElementType::kInt8}) {
+    for (const ProbabilityRule rule : {ProbabilityRule::kLean, ProbabilityRule::kExact}) {
+      for (const BlockExponents exponents : {BlockExponents::kUsed, BlockExponents::kNone}) {
+        for (const ScoreForm form : {ScoreForm::kMultiplyAdd, ScoreForm::kFolded}) {
+          if (form == ScoreForm::kFolded && (element == ElementType::kInt8 || rule == ProbabilityRule::kExact)) {
+            continue;
+          }
+          KernelSpec spec = fp8_spec();
+          spec.head_dim_qk = head_dim;
+          spec.mask = mask;
+          spec.element = element;
+          spec.probability = rule;
+          spec.block_exponents = exponents;
+          spec.form = form;
+          all.push_back(spec);
+        }
+      }
+    }
+  }
+  return all;
 }
 
 std::string describe(const Fp8Case& c) {
@@ -260,19 +287,22 @@ std::string describe(const Fp8Case& c) {
   return text + " B=" + std::to_string(c.batch) + " Sq=" + std::to_string(c.query_length) +
          " Sk=" + std::to_string(c.key_length) + " H=" + std::to_string(c.heads) +
          " Hk=" + std::to_string(c.key_heads) + (c.layout == Layout::kStrided ? " strided" : " packed") +
-         " seed=" + std::to_string(c.seed) + " " + c.placement.substr(0, c.placement.find(';'));
+         " seed=" + std::to_string(c.seed) + (s.lse == schedules::LseOutput::kNone ? " no-lse" : "") + " " + c.placement.substr(0, c.placement.find(';'));
 }
 
-Expected<Fp8Outcome> run_fp8_case(const Fp8Case& c, SimDevice& device) {
+Expected<const schedules::CompiledKernel*> fp8_kernel(const Fp8Case& c) {
   KernelSpec spec = c.spec;
   Expected<std::string> placement = schedules::resolve_placement(c.placement);
   if (!placement) return tl::unexpected(placement.error());
   spec.placement = *placement;
-  const Expected<const schedules::CompiledKernel*> built = build(spec);
+  return build(spec);
+}
+
+Expected<Fp8Output> launch_fp8_case(const Fp8Case& c, const Fp8Inputs& in, SimDevice& device) {
+  const Expected<const schedules::CompiledKernel*> built = fp8_kernel(c);
   if (!built) return tl::unexpected(built.error());
   const schedules::CompiledKernel& kernel = **built;
 
-  const Fp8Inputs in = make_inputs(c);
   const Codes q = codes_tensor(in.q, c.batch, c.query_length, c.heads, in.dim, c.layout);
   const Codes k = codes_tensor(in.k, c.batch, c.key_length, c.key_heads, in.dim, c.layout);
   const Codes v = codes_tensor(in.v, c.batch, c.key_length, c.key_heads, kValueDim, c.layout);
@@ -297,13 +327,13 @@ Expected<Fp8Outcome> run_fp8_case(const Fp8Case& c, SimDevice& device) {
   args.q_descale = descale_args(buffers, in.q_descale, c);
   args.k_descale = descale_args(buffers, in.k_descale, c);
   args.v_descale = descale_args(buffers, in.v_descale, c);
-  if (spec.near_keys == schedules::NearKeys::kBf16) {
+  if (c.spec.near_keys == schedules::NearKeys::kBf16) {
     const auto near_args = [&](const auto& codes, const auto& descales, ElementType element, const Codes& like) {
       const HostTensor<std::uint16_t> tensor = near_tensor(codes, descales, c, element, like);
       return tensor.args(buffers.upload(tensor.data));
     };
-    args.q_near = near_args(in.q, in.q_descale, spec.element, q);
-    args.k_near = near_args(in.k, in.k_descale, spec.element, k);
+    args.q_near = near_args(in.q, in.q_descale, c.spec.element, q);
+    args.k_near = near_args(in.k, in.k_descale, c.spec.element, k);
     args.v_near = near_args(in.v, in.v_descale, ElementType::kFp8E4M3, v);
   }
   if (!buffers.status()) return tl::unexpected(buffers.status().error());
@@ -320,21 +350,39 @@ Expected<Fp8Outcome> run_fp8_case(const Fp8Case& c, SimDevice& device) {
   if (Status s = device.read(std::as_writable_bytes(std::span(o.data)), out); !s) return tl::unexpected(s.error());
   if (Status s = device.read(std::as_writable_bytes(std::span(lse)), out_lse); !s) return tl::unexpected(s.error());
 
-  Fp8Outcome outcome;
-  o.for_each_row([&](const std::uint16_t* row, auto...) { outcome.o.insert(outcome.o.end(), row, row + kValueDim); });
-  for (std::int64_t row = 0; row < c.batch * c.heads && spec.lse == schedules::LseOutput::kWritten; ++row) {
+  Fp8Output output;
+  o.for_each_row([&](const std::uint16_t* row, auto...) { output.o.insert(output.o.end(), row, row + kValueDim); });
+  const bool with_lse = c.spec.lse == schedules::LseOutput::kWritten;
+  for (std::int64_t row = 0; row < c.batch * c.heads && with_lse; ++row) {
     for (std::int64_t i = 0; i < c.query_length; ++i) {
-      outcome.lse.push_back(std::bit_cast<float>(lse[static_cast<std::size_t>(row * lse_stride + i)]));
+      output.lse.push_back(std::bit_cast<float>(lse[static_cast<std::size_t>(row * lse_stride + i)]));
     }
   }
-  const Expected<reference::AttentionResult> expected = expected_attention(c, in);
+  output.outside_untouched = only_views_written(o, lse, c, lse_stride);
+  return output;
+}
+
+Expected<reference::ErrorFigures> fp8_error(const Fp8Case& c, const reference::AttentionResult& expected,
+                                            const Fp8Output& output) {
+  return reference::compare(
+      expected, reference::dense_view(output.o.data(), c.batch, c.query_length, c.heads, kValueDim), output.lse);
+}
+
+Expected<Fp8Outcome> run_fp8_case(const Fp8Case& c, SimDevice& device) {
+  const Fp8Inputs in = make_fp8_inputs(c);
+  Expected<Fp8Output> output = launch_fp8_case(c, in, device);
+  if (!output) return tl::unexpected(output.error());
+  const Expected<reference::AttentionResult> expected = expected_fp8_attention(c, in);
   if (!expected) return tl::unexpected(expected.error());
-  const Expected<reference::ErrorFigures> figures = reference::compare(
-      *expected, reference::dense_view(outcome.o.data(), c.batch, c.query_length, c.heads, kValueDim), outcome.lse);
+  const Expected<reference::ErrorFigures> figures = fp8_error(c, *expected, *output);
   if (!figures) return tl::unexpected(figures.error());
-  outcome.figures = *figures;
-  outcome.outside_untouched = only_views_written(o, lse, c, lse_stride);
-  return outcome;
+  return Fp8Outcome{std::move(*output), *figures};
+}
+
+std::vector<std::uint32_t> lse_bits(const Fp8Output& output) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : output.lse) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
 }
 
 }  // namespace zyfa::tests

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "schedules/compile.h"
 #include "schedules/select/kernel_spec.h"
 #include "tests/reference/compare.h"
 #include "zyfa/device.h"
@@ -18,6 +19,8 @@
 namespace zyfa::tests {
 
 enum class Layout { kPacked, kStrided };
+// Random ones about 1 (folded: q's makes the product a power of two), or null pointers, which mean 1.
+enum class Descales { kPerHead, kOne, kNone };
 
 // Host data of q, k and v as values on the 8-bit grid (times the descales).
 struct Fp8Inputs {
@@ -33,27 +36,43 @@ struct Fp8Inputs {
 struct Fp8Case {
   std::int64_t batch = 1, query_length = 1, key_length = 1, heads = 1, key_heads = 1;
   schedules::KernelSpec spec;  // placement is filled in from `placement`
-  std::string placement;       // row name or text
+  std::string placement = {};  // row name or text
   Layout layout = Layout::kStrided;
   double spread = 2.0;  // standard deviation of q and k
   std::uint32_t seed = 1;
   float softmax_scale = 0.08838834764831845F;
-  // Descales of a random size around these; for folded kernels q's is chosen so that the product is a power of two.
-  bool descales_per_head = true;
+  Descales descales = Descales::kPerHead;
   std::function<void(Fp8Inputs&)> change = {};  // the generated inputs, before anything is computed
 };
 
 std::string describe(const Fp8Case& c);
 
-struct Fp8Outcome {
-  reference::ErrorFigures figures;
+struct Fp8Output {
   std::vector<std::uint16_t> o;  // packed [B, Sq, H, 128]
-  std::vector<float> lse;        // [B, H, Sq]
+  std::vector<float> lse;        // [B, H, Sq]; empty when the kernel writes none
   bool outside_untouched = false;
 };
 
+struct Fp8Outcome : Fp8Output {
+  reference::ErrorFigures figures;  // against fp64
+};
+
 [[nodiscard]] schedules::KernelSpec fp8_spec();  // e4m3, 128/128, lean, blocks, multiply-add, LSE written
+// Every variant of a head dim: int8 and exact have no folded form.
+[[nodiscard]] std::vector<schedules::KernelSpec> fp8_variants(std::uint32_t head_dim, schedules::MaskKind mask);
 
 Expected<Fp8Outcome> run_fp8_case(const Fp8Case& c, SimDevice& device);
+
+// The steps of run_fp8_case().
+[[nodiscard]] Fp8Inputs make_fp8_inputs(const Fp8Case& c);
+Expected<const schedules::CompiledKernel*> fp8_kernel(const Fp8Case& c);  // built once a process
+Expected<Fp8Output> launch_fp8_case(const Fp8Case& c, const Fp8Inputs& in, SimDevice& device);
+Expected<reference::AttentionResult> expected_fp8_attention(const Fp8Case& c, const Fp8Inputs& in);
+Expected<reference::ErrorFigures> fp8_error(const Fp8Case& c, const reference::AttentionResult& expected,
+                                            const Fp8Output& output);
+
+[[nodiscard]] double fp8_value(std::uint8_t code, schedules::ElementType element);
+[[nodiscard]] float descale_at(const std::vector<float>& descales, std::size_t index);
+[[nodiscard]] std::vector<std::uint32_t> lse_bits(const Fp8Output& output);
 
 }  // namespace zyfa::tests

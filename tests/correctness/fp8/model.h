@@ -1,0 +1,26 @@
+// What the 8-bit kernels promise, in double: attention with the probabilities rounded by their rule under the reference
+// that moves as theirs does (schedules/attention/fp8.h), for 32 queries at a time. What is left between it and a
+// kernel is the rounding of O to BF16 and a code here and there whose exact value lies at a half.
+//
+// Reference: the maximum of the first block in which a row sees a key; when the maximum of a later block passes the
+// window in any of the 32 rows, each row's reference rises by whole binades to at least its own maximum.
+#pragma once
+
+#include "tests/correctness/fp8/harness.h"
+#include "tests/reference/attention.h"
+#include "tests/reference/eight_bit.h"
+
+namespace zyfa::tests {
+
+struct ModelledAttention {
+  reference::AttentionResult result;
+  std::int64_t moves = 0;               // blocks of 32 rows that moved the reference, the first block not counted
+  std::int64_t near = 0, far = 0;       // blocks of 32 rows on each path of the folded form with block exponents
+};
+
+// `conversion`: what the machine does to the byte of a Lean code, whatever the specification hopes for.
+[[nodiscard]] ModelledAttention modelled_attention(
+    const Fp8Case& c, const Fp8Inputs& in,
+    reference::ByteRounding conversion = reference::ByteRounding::kNearestEven);
+
+}  // namespace zyfa::tests
