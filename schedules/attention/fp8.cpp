@@ -81,14 +81,14 @@ std::vector<Tile> make_tiles(const Variant& v) {
 
 std::vector<Access> rescale_accesses(const Variant& v) {
   using enum AccessKind;
-  std::vector<Access> accesses{{"block_max", v.folded() ? kUpdate : kRead},
+  std::vector<Access> accesses{{"block_max", v.folded() || !v.lean() ? kUpdate : kRead},
                                {"moved", kRead},
                                {"reference", kUpdate},
                                {"reference_limit", kUpdate},
                                {"row_sum", kUpdate},
                                {"out", kUpdate}};
+  if (v.folded() || !v.lean()) accesses.push_back({"score", kUpdate});
   if (v.folded()) {
-    accesses.push_back({"score", kUpdate});
     accesses.push_back({"score_start", kUpdate});
   } else if (!v.uses_exponents()) {
     accesses.push_back({"bias", kUpdate});

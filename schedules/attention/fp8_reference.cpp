@@ -62,6 +62,25 @@ Reg binades_up(StageWriter& w, const Variant& v, Reg distance) {
   return steps;
 }
 
+// Exact P only, whose conversion keeps NaN: the row-sum MFMA has two queries in a column, and 0 * NaN would reach the
+// other one. O and the row sum keep a lost row's NaN from here on; its probabilities become 0 and its reference none.
+void silence_nan_rows(StageWriter& w, Reg none) {
+  const Reg reference = w.reg("reference");
+  const Reg maximum = w.reg("block_max");
+  const Reg hidden = w.vtemp("minus_inf");
+  const Reg lost = w.stemp("lost", 2);
+  w.op(Op::kVMovB32, {hidden, Imm{static_cast<std::int32_t>(0xff800000)}});
+  w.op(Op::kVCmpNleF32, {lost, reference, reference}, "NaN?");
+  w.op(Op::kVCndmaskB32, {reference, reference, none, lost});
+  w.op(Op::kVCndmaskB32, {maximum, maximum, hidden, lost});
+  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+    for (std::uint16_t r = 0; r < kTupleScores; ++r) {
+      const Reg x = w.reg("score", block).sub(r);
+      w.op(Op::kVCndmaskB32, {x, x, hidden, lost});
+    }
+  }
+}
+
 // Multiply-add form: block_max and reference are scores. The first real score sets the reference as it is, later ones
 // raise it by whole binades.
 void move_score_reference(StageWriter& w, const Variant& v) {
@@ -79,6 +98,8 @@ void move_score_reference(StageWriter& w, const Variant& v) {
   w.op(Op::kVMaximum3F32, {first, w.reg("block_max"), none, none}, "the first score, or none still");
   w.op(Op::kVCmpEqF32, {unset, reference, none});
   w.op(Op::kVCndmaskB32, {reference, raised, first, unset});
+  const Reg factor = rescale_factor(w, steps, reference);
+  if (!v.lean()) silence_nan_rows(w, none);
   const float slack = v.uses_exponents() ? kExponentSlack : kTopSlack;
   w.op(Op::kVAddF32, {w.reg("reference_limit"), FloatImm{v.units() * slack}, reference});
   if (!v.uses_exponents()) {
@@ -87,7 +108,7 @@ void move_score_reference(StageWriter& w, const Variant& v) {
     if (v.integer()) w.op(Op::kVAddF32, {bias.sub(0), bias.sub(0), w.reg("integer_zero")});
     w.op(Op::kVMovB32, {bias.sub(1), bias.sub(0)});
   }
-  scale_outputs(w, v, rescale_factor(w, steps, reference));
+  scale_outputs(w, v, factor);
 }
 
 // Folded form: scores and block_max hold t, which the reference is already taken from; they and the C operand of the
