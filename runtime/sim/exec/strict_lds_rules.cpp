@@ -1,6 +1,7 @@
 // LDS in strict mode: bounds, alignment, definedness, races between waves, loads in flight, barriers.
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -143,17 +144,24 @@ void Strict::check_lds(Wave& wave, const MicroOp& op, const StrictOp& s, Pending
 }
 
 void Strict::own_reads_in_flight(Wave& wave, const MicroOp& op, const LdsDma& dma) {
-  const u64 low = dma.base, high = dma.base + u64{kLanes - 1} * dma.stride + dma.bytes;
-  for (const auto* queue : {&flight_.lds_queue(wave.id), &flight_.unordered_queue(wave.id)}) {
-    for (const u32 entry : *queue) {
-      const MicroOp& reader = *flight_.at(entry).op;
-      if (strict_of(reader).lds_chunks == 0) continue;
-      const auto met = first_within(pool_[entry]->access, low, high);
-      if (!met) continue;
-      report(wave, op, "lds-in-flight", met->first,
-             fmt::format("overwrites LDS byte {} while `{}` at +0x{:x} of the same wave has not been waited for",
-                         met->second, text_of(reader), offset_of(reader)));
-      return;
+  // Runs of active lanes: what lies between them stays.
+  for (u64 left = dma.mask; left != 0;) {
+    const auto first = static_cast<unsigned>(std::countr_zero(left));
+    const auto lanes = static_cast<unsigned>(std::countr_one(left >> first));
+    left &= lanes + first >= kLanes ? 0 : ~u64{0} << (first + lanes);
+    const u64 low = dma.base + u64{first} * dma.stride;
+    const u64 high = low + u64{lanes - 1} * dma.stride + dma.bytes;
+    for (const auto* queue : {&flight_.lds_queue(wave.id), &flight_.unordered_queue(wave.id)}) {
+      for (const u32 entry : *queue) {
+        const MicroOp& reader = *flight_.at(entry).op;
+        if (strict_of(reader).lds_chunks == 0) continue;
+        const auto met = first_within(pool_[entry]->access, low, high);
+        if (!met) continue;
+        report(wave, op, "lds-in-flight", met->first,
+               fmt::format("overwrites LDS byte {} while `{}` at +0x{:x} of the same wave has not been waited for",
+                           met->second, text_of(reader), offset_of(reader)));
+        return;
+      }
     }
   }
 }

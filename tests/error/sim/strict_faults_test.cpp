@@ -255,6 +255,11 @@ const Fault kFaults[] = {
      "s_mov_b32 m0, 0\nds_write_b32 v1, v0\nds_read_b32 v40, v1\n@global_load_lds_dword v1, s[4:5]\ns_waitcnt "
      "vmcnt(0)\ns_waitcnt lgkmcnt(0)",
      "s_waitcnt lgkmcnt(0)\n", 64, 1024},
+    // Lanes that are off write nothing: the half that reads is not the half that the load fills.
+    {"DmaOverOwnReadOfOtherLanes", "lds-in-flight", "global_load_lds_dword",
+     "s_mov_b32 m0, 0\nds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\ns_lshl_b64 exec, -1, 32\nds_read_b32 v40, "
+     "v1\ns_mov_b64 exec, -1\n@global_load_lds_dword v1, s[4:5]\ns_waitcnt vmcnt(0)\ns_waitcnt lgkmcnt(0)",
+     "s_lshr_b64 exec, -1, 32\n", 64, 1024},
     {"LdsOutOfBounds", "lds-out-of-bounds", "ds_write_b32", "v_mov_b32 v24, v1\n@ds_write_b32 v24, v0 offset:772",
      "v_sub_u32 v24, v24, 4\nv_max_i32 v24, 0, v24\n", 64, 1024},
     {"LdsMisaligned", "lds-misaligned", "ds_write_b64",
