@@ -1,5 +1,6 @@
 #include "tests/correctness/fp8/code_watch.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <optional>
@@ -10,7 +11,8 @@
 namespace zyfa::tests {
 namespace {
 
-constexpr std::string_view kRowSum = "v_mfma_f32_16x16x128_f8f6f4";
+// Dense and sparse; P is the third operand of both.
+constexpr std::string_view kRowSums[] = {"v_mfma_f32_16x16x128_f8f6f4", "v_smfmac_f32_16x16x128_fp8_fp8"};
 constexpr std::string_view kConversion = "v_cvt_pk_u8_f32";
 constexpr unsigned kLanes = 64, kOperandRegisters = 8;
 
@@ -56,7 +58,7 @@ std::vector<SimWatch> watch_codes(WatchedCodes& to, WatchValues values, std::uin
         to.converted.push_back(std::bit_cast<float>(view.vgpr(*source, lane).value()));
       }
     }
-    if (step.instruction.starts_with(kRowSum)) {
+    if (std::ranges::any_of(kRowSums, [&](std::string_view name) { return step.instruction.starts_with(name); })) {
       const std::optional<unsigned> source = vgpr_operand(step.instruction, 2);
       if (!source) return SimAction::kStop;
       for (unsigned lane = 0; lane < kLanes; ++lane) {

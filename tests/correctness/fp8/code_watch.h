@@ -1,5 +1,5 @@
-// Watches the probabilities of a running kernel: the codes that enter the row-sum MFMA (all of P, on either path), and
-// what v_cvt_pk_u8_f32 converts.
+// Watches the probabilities of a running kernel: the codes that enter the row-sum products (all of P, on either path),
+// and what v_cvt_pk_u8_f32 converts.
 #pragma once
 
 #include <array>

@@ -45,7 +45,9 @@ TEST(Fp8Error, OfGaussianRowsIsThatOfTheRule) {
     }
     const bool is_lean = spec.probability == ProbabilityRule::kLean;
     const double rule = is_lean ? lean : exact;
-    EXPECT_NEAR(figures.relative_rms_percent, rule, 0.2 * rule) << describe(c);
+    // A key that dominates its row hides its error in the sum.
+    EXPECT_LE(figures.relative_rms_percent, 1.1 * rule) << describe(c);
+    EXPECT_GE(figures.relative_rms_percent, 0.7 * rule) << describe(c);
     EXPECT_LE(std::abs(mean), 0.005) << describe(c);
     EXPECT_LE(figures.lse_max_abs, 0.09) << describe(c);
     sums[is_lean ? 0 : 1] += figures.relative_rms_percent / (is_lean ? 12 : 8);
@@ -94,9 +96,8 @@ Fp8Case sink_case(const KernelSpec& spec, const Sink& sink) {
       in.q_row(0, i, 0)[0] = reference::double_to_e4m3(128);
       in.q_row(0, i, 0)[1] = reference::double_to_e4m3(8);
       in.q_row(0, i, 0)[2] = reference::double_to_e4m3(1);
+      in.q_row(0, i, 0)[3] = reference::double_to_e4m3(128);  // 25 binades have no code: 16 + 9
     }
-    // 25 has no code; 16 + 9 in two dims would: the sink's coarse part goes over dims 0 and 3.
-    for (std::int64_t i = 0; i < in.query_length; ++i) in.q_row(0, i, 0)[3] = reference::double_to_e4m3(128);
     in.k_row(0, 0, 0)[0] = reference::double_to_e4m3(16);
     in.k_row(0, 0, 0)[3] = reference::double_to_e4m3(sink.binades - 16);
     for (std::int64_t j = 1; j < in.key_length && sink.spread > 0; ++j) {
@@ -109,11 +110,12 @@ Fp8Case sink_case(const KernelSpec& spec, const Sink& sink) {
   return c;
 }
 
+// With block exponents what is lost is the 63 keys that share the sink's block; without, e4m3 ends 18 binades below.
 TEST(Fp8Error, OfATailFarBelowASink) {
   std::vector<KernelSpec> all = fp8_variants(128, schedules::MaskKind::kFull);
   std::erase_if(all, [](const KernelSpec& spec) { return spec.element != ElementType::kFp8E4M3; });
   for (const KernelSpec& spec : all) {
-    for (const Sink& sink : {Sink{18, 4096, 0}, Sink{18, 4096, 64}, Sink{21, 8192, 64}, Sink{25, 32768, 0}}) {
+    for (const Sink& sink : {Sink{18, 4096, 0}, Sink{19, 4096, 64}, Sink{21, 8192, 64}, Sink{25, 32768, 0}}) {
       const Fp8Case c = sink_case(spec, sink);
       const auto outcome = run_fp8_case(c, device());
       ASSERT_TRUE(outcome) << to_string(outcome.error());

@@ -287,7 +287,8 @@ std::string describe(const Fp8Case& c) {
   return text + " B=" + std::to_string(c.batch) + " Sq=" + std::to_string(c.query_length) +
          " Sk=" + std::to_string(c.key_length) + " H=" + std::to_string(c.heads) +
          " Hk=" + std::to_string(c.key_heads) + (c.layout == Layout::kStrided ? " strided" : " packed") +
-         " seed=" + std::to_string(c.seed) + (s.lse == schedules::LseOutput::kNone ? " no-lse" : "") + " " + c.placement.substr(0, c.placement.find(';'));
+         " seed=" + std::to_string(c.seed) + (s.lse == schedules::LseOutput::kNone ? " no-lse" : "") + " " +
+         c.placement.substr(0, c.placement.find(';'));
 }
 
 Expected<const schedules::CompiledKernel*> fp8_kernel(const Fp8Case& c) {
@@ -301,8 +302,11 @@ Expected<const schedules::CompiledKernel*> fp8_kernel(const Fp8Case& c) {
 Expected<Fp8Output> launch_fp8_case(const Fp8Case& c, const Fp8Inputs& in, SimDevice& device) {
   const Expected<const schedules::CompiledKernel*> built = fp8_kernel(c);
   if (!built) return tl::unexpected(built.error());
-  const schedules::CompiledKernel& kernel = **built;
+  return launch_fp8_object(c, in, {(*built)->object, (*built)->info.symbol, (*built)->info.waves}, device);
+}
 
+Expected<Fp8Output> launch_fp8_object(const Fp8Case& c, const Fp8Inputs& in, const Fp8Object& kernel,
+                                      SimDevice& device) {
   const Codes q = codes_tensor(in.q, c.batch, c.query_length, c.heads, in.dim, c.layout);
   const Codes k = codes_tensor(in.k, c.batch, c.key_length, c.key_heads, in.dim, c.layout);
   const Codes v = codes_tensor(in.v, c.batch, c.key_length, c.key_heads, kValueDim, c.layout);
@@ -338,12 +342,12 @@ Expected<Fp8Output> launch_fp8_case(const Fp8Case& c, const Fp8Inputs& in, SimDe
   }
   if (!buffers.status()) return tl::unexpected(buffers.status().error());
 
-  const auto loaded = device.load(kernel.object, kernel.info.symbol);
+  const auto loaded = device.load(kernel.object, kernel.symbol);
   if (!loaded) return tl::unexpected(loaded.error());
-  const auto groups =
-      static_cast<std::uint32_t>((c.query_length + kernel.info.query_tile - 1) / kernel.info.query_tile);
+  const std::int64_t query_tile = 32 * std::int64_t{kernel.waves};
+  const auto groups = static_cast<std::uint32_t>((c.query_length + query_tile - 1) / query_tile);
   const LaunchShape shape{.grid = {groups, static_cast<std::uint32_t>(c.heads), static_cast<std::uint32_t>(c.batch)},
-                          .block = {64 * kernel.info.waves, 1, 1}};
+                          .block = {64 * kernel.waves, 1, 1}};
   if (Status s = device.launch(**loaded, shape, std::as_bytes(std::span(&args, 1)), nullptr); !s) {
     return tl::unexpected(s.error());
   }

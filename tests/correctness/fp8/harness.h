@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,14 @@ Expected<Fp8Outcome> run_fp8_case(const Fp8Case& c, SimDevice& device);
 [[nodiscard]] Fp8Inputs make_fp8_inputs(const Fp8Case& c);
 Expected<const schedules::CompiledKernel*> fp8_kernel(const Fp8Case& c);  // built once a process
 Expected<Fp8Output> launch_fp8_case(const Fp8Case& c, const Fp8Inputs& in, SimDevice& device);
+// The same with a kernel of one's own making.
+struct Fp8Object {
+  std::span<const std::byte> object;
+  std::string symbol;
+  std::uint32_t waves = 0;
+};
+Expected<Fp8Output> launch_fp8_object(const Fp8Case& c, const Fp8Inputs& in, const Fp8Object& kernel,
+                                      SimDevice& device);
 Expected<reference::AttentionResult> expected_fp8_attention(const Fp8Case& c, const Fp8Inputs& in);
 Expected<reference::ErrorFigures> fp8_error(const Fp8Case& c, const reference::AttentionResult& expected,
                                             const Fp8Output& output);

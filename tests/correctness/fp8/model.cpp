@@ -61,9 +61,8 @@ class Wave {
       }
       return result;
     };
-    const bool moves = std::ranges::any_of(rows_, [&](const Row& row) {
-      return maximum(row) > row.reference + rule_.units * rule_.slack;
-    });
+    const bool moves = std::ranges::any_of(
+        rows_, [&](const Row& row) { return maximum(row) > row.reference + rule_.units * rule_.slack; });
     if (moves) move(maximum, first);
     bool far = false;
     for (const Row& row : rows_) {
@@ -79,8 +78,7 @@ class Wave {
         exponent = std::max(exponent, rule_.folded ? -119.0 - kTop : -119.0);
       }
       for (std::int64_t j = first; j < std::min(first + kBlock, row.seen); ++j) {
-        const double t =
-            row.scores[static_cast<std::size_t>(j)] - row.reference + rule_.one - rule_.units * exponent;
+        const double t = row.scores[static_cast<std::size_t>(j)] - row.reference + rule_.one - rule_.units * exponent;
         const double weight = std::exp2(exponent) * rule_.probability(t);
         row.sum += weight;
         if (weight == 0) continue;
@@ -180,8 +178,7 @@ ModelledAttention modelled_attention(const Fp8Case& c, const Fp8Inputs& inputs, 
       std::vector<Row> rows(static_cast<std::size_t>(std::min(kRows, c.query_length - first_row)));
       for (std::size_t r = 0; r < rows.size(); ++r) {
         const std::int64_t i = first_row + static_cast<std::int64_t>(r);
-        rows[r].seen =
-            std::max<std::int64_t>(0, reference::visible_keys(mask, i, c.query_length, c.key_length).end);
+        rows[r].seen = std::max<std::int64_t>(0, reference::visible_keys(mask, i, c.query_length, c.key_length).end);
         rows[r].scores = head.scores(in.q_row(b, i, h), c.spec.element, rows[r].seen, scale);
       }
       Wave wave(rule, std::move(rows), modelled);

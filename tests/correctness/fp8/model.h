@@ -14,13 +14,12 @@ namespace zyfa::tests {
 
 struct ModelledAttention {
   reference::AttentionResult result;
-  std::int64_t moves = 0;               // blocks of 32 rows that moved the reference, the first block not counted
-  std::int64_t near = 0, far = 0;       // blocks of 32 rows on each path of the folded form with block exponents
+  std::int64_t moves = 0;          // blocks of 32 rows that moved the reference, the first block not counted
+  std::int64_t near = 0, far = 0;  // blocks of 32 rows on each path of the folded form with block exponents
 };
 
 // `conversion`: what the machine does to the byte of a Lean code, whatever the specification hopes for.
 [[nodiscard]] ModelledAttention modelled_attention(
-    const Fp8Case& c, const Fp8Inputs& in,
-    reference::ByteRounding conversion = reference::ByteRounding::kNearestEven);
+    const Fp8Case& c, const Fp8Inputs& in, reference::ByteRounding conversion = reference::ByteRounding::kNearestEven);
 
 }  // namespace zyfa::tests

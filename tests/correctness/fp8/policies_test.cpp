@@ -27,8 +27,8 @@ Expected<Fp8Outcome> run(const Fp8Case& c, const SimOptions& options) {
   return run_fp8_case(c, **device);
 }
 
-KernelSpec spec_of(std::uint32_t dim, MaskKind mask, ElementType element, ProbabilityRule rule, BlockExponents exponents,
-                   ScoreForm form) {
+KernelSpec spec_of(std::uint32_t dim, MaskKind mask, ElementType element, ProbabilityRule rule,
+                   BlockExponents exponents, ScoreForm form) {
   KernelSpec spec = fp8_spec();
   spec.head_dim_qk = dim;
   spec.mask = mask;
@@ -47,16 +47,37 @@ std::vector<Fp8Case> cases() {
   using enum BlockExponents;
   using enum ScoreForm;
   return {
-      {.query_length = 257, .key_length = 300, .heads = 2, .key_heads = 1,
-       .spec = spec_of(128, kCausal, kFp8E4M3, kLean, kUsed, kFolded), .spread = 3.0, .seed = 1},
-      {.query_length = 130, .key_length = 450, .heads = 2, .key_heads = 2,
-       .spec = spec_of(192, kFull, kFp8E4M3, kLean, kUsed, kMultiplyAdd), .seed = 2},
-      {.query_length = 33, .key_length = 65, .heads = 8, .key_heads = 1,
-       .spec = spec_of(192, kCausal, kInt8, kExact, kUsed, kMultiplyAdd), .seed = 3},
-      {.query_length = 65, .key_length = 257, .heads = 3, .key_heads = 1,
-       .spec = spec_of(128, kCausal, kInt8, kLean, BlockExponents::kNone, kMultiplyAdd), .seed = 4},
-      {.query_length = 70, .key_length = 200, .heads = 2, .key_heads = 1,
-       .spec = spec_of(192, kFull, kFp8E4M3, kLean, BlockExponents::kNone, kFolded), .seed = 5},
+      {.query_length = 257,
+       .key_length = 300,
+       .heads = 2,
+       .key_heads = 1,
+       .spec = spec_of(128, kCausal, kFp8E4M3, kLean, kUsed, kFolded),
+       .spread = 3.0,
+       .seed = 1},
+      {.query_length = 130,
+       .key_length = 450,
+       .heads = 2,
+       .key_heads = 2,
+       .spec = spec_of(192, kFull, kFp8E4M3, kLean, kUsed, kMultiplyAdd),
+       .seed = 2},
+      {.query_length = 33,
+       .key_length = 65,
+       .heads = 8,
+       .key_heads = 1,
+       .spec = spec_of(192, kCausal, kInt8, kExact, kUsed, kMultiplyAdd),
+       .seed = 3},
+      {.query_length = 65,
+       .key_length = 257,
+       .heads = 3,
+       .key_heads = 1,
+       .spec = spec_of(128, kCausal, kInt8, kLean, BlockExponents::kNone, kMultiplyAdd),
+       .seed = 4},
+      {.query_length = 70,
+       .key_length = 200,
+       .heads = 2,
+       .key_heads = 1,
+       .spec = spec_of(192, kFull, kFp8E4M3, kLean, BlockExponents::kNone, kFolded),
+       .seed = 5},
   };
 }
 
@@ -97,7 +118,7 @@ TEST_P(Fp8Policies, RightUnderEveryReadingOfEveryRule) {
       ASSERT_TRUE(outcome) << describe(c) << " " << other.text << "\n" << to_string(outcome.error());
       EXPECT_LE(outcome->figures.relative_rms_percent, 2.5) << describe(c) << " " << other.text;
       EXPECT_EQ(outcome->figures.mismatched_nan, 0) << describe(c) << " " << other.text;
-      const bool bytes = other.text.starts_with("cvt_pk_u8=") && c.spec.probability == ProbabilityRule::kLean;
+      const bool bytes = other.text.starts_with("cvt-pk-u8=") && c.spec.probability == ProbabilityRule::kLean;
       EXPECT_LE(outcome->figures.lse_max_abs, bytes ? 0.14 : 0.09) << describe(c) << " " << other.text;
       const bool may_differ = other.text.starts_with("accumulation=") || bytes;
       EXPECT_TRUE(may_differ || outcome->o == expected->o) << describe(c) << " " << other.text;
@@ -113,7 +134,12 @@ TEST(Fp8Launches, RepeatedAndOnAnyNumberOfThreadsGiveTheSameBits) {
   const auto single = sim::make_sim_device({.threads = 1}).value();
   for (const std::uint32_t dim : {128U, 192U}) {
     for (const KernelSpec& spec : fp8_variants(dim, MaskKind::kCausal)) {
-      const Fp8Case c{.batch = 2, .query_length = 270, .key_length = 330, .heads = 2, .key_heads = 1, .spec = spec,
+      const Fp8Case c{.batch = 2,
+                      .query_length = 270,
+                      .key_length = 330,
+                      .heads = 2,
+                      .key_heads = 1,
+                      .spec = spec,
                       .placement = "fp8_pingpong"};
       const Fp8Inputs in = make_fp8_inputs(c);
       const Fp8Output first = launch_fp8_case(c, in, *single).value();
@@ -129,7 +155,12 @@ TEST(Fp8Launches, RepeatedAndOnAnyNumberOfThreadsGiveTheSameBits) {
 TEST(Fp8Launches, StridesDoNotChangeBits) {
   const auto device = sim::make_sim_device(strict()).value();
   for (const KernelSpec& spec : fp8_variants(192, MaskKind::kCausal)) {
-    Fp8Case c{.batch = 2, .query_length = 100, .key_length = 150, .heads = 2, .key_heads = 1, .spec = spec,
+    Fp8Case c{.batch = 2,
+              .query_length = 100,
+              .key_length = 150,
+              .heads = 2,
+              .key_heads = 1,
+              .spec = spec,
               .placement = "fp8_pingpong"};
     const Fp8Inputs in = make_fp8_inputs(c);
     const Fp8Output strided = launch_fp8_case(c, in, *device).value();
@@ -141,8 +172,8 @@ TEST(Fp8Launches, StridesDoNotChangeBits) {
 TEST(Fp8Launches, BatchDoesNotChangeBits) {
   const auto device = sim::make_sim_device(strict()).value();
   for (const KernelSpec& spec : fp8_variants(128, MaskKind::kCausal)) {
-    Fp8Case c{.query_length = 100, .key_length = 150, .heads = 2, .key_heads = 1, .spec = spec,
-              .placement = "fp8_pingpong"};
+    Fp8Case c{
+        .query_length = 100, .key_length = 150, .heads = 2, .key_heads = 1, .spec = spec, .placement = "fp8_pingpong"};
     const Fp8Inputs alone = make_fp8_inputs(c);
     const Fp8Output one = launch_fp8_case(c, alone, *device).value();
     c.batch = 3;

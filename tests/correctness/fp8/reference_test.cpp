@@ -48,7 +48,8 @@ struct Scores {
       std::ranges::fill(in.k, std::uint8_t{0});
       for (std::int64_t i = 0; i < in.query_length; ++i) {
         if (rising == Rising::kOneRow && i != row) continue;
-        for (int d = 0; d < kDims; ++d) in.q_row(0, i, 0)[d] = code_of((d < kDims - 1 ? 8 : 1) * (int8 ? 8 : 1), element);
+        for (int d = 0; d < kDims; ++d)
+          in.q_row(0, i, 0)[d] = code_of((d < kDims - 1 ? 8 : 1) * (int8 ? 8 : 1), element);
       }
       for (std::int64_t j = 0; j < in.key_length; ++j) {
         int left = sixteenths[static_cast<std::size_t>(j)];
@@ -80,7 +81,7 @@ struct Checked {
 };
 
 constexpr double kMaxModelRmsPercent = 0.35;  // O to BF16 is 0.165%
-constexpr double kMaxRmsPercent = 8.0;       // a Lean code alone, the worst
+constexpr double kMaxRmsPercent = 8.0;        // a Lean code alone, the worst
 
 Checked check(const Fp8Case& from, const char* placement) {
   Checked checked;

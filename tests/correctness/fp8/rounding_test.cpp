@@ -23,16 +23,16 @@ std::vector<KernelSpec> lean_variants() {
   return all;
 }
 
-struct Run {
+struct Launched {
   Fp8Output output;
   WatchedCodes watched;
 };
 
-Run run(Fp8Case c, ByteRounding built_for, ByteRounding machine) {
-  Run result;
+Launched run(Fp8Case c, ByteRounding built_for, ByteRounding machine) {
+  Launched result;
   c.placement = "fp8_naive";
-  c.spec.byte_rounding = built_for == ByteRounding::kNearestEven ? schedules::ByteRounding::kNearest
-                                                                 : schedules::ByteRounding::kTruncate;
+  c.spec.byte_rounding =
+      built_for == ByteRounding::kNearestEven ? schedules::ByteRounding::kNearest : schedules::ByteRounding::kTruncate;
   SimOptions options{.checks = SimChecks::kStrict};
   options.rules.cvt_pk_u8 = machine == ByteRounding::kNearestEven ? SimCvtPkU8::kRounds : SimCvtPkU8::kTruncates;
   options.watches = watch_codes(result.watched, WatchValues::kCodesAndConverted);
@@ -51,8 +51,8 @@ TEST(Fp8Rounding, KernelsForEitherMachineFormTheSameCodes) {
   for (const KernelSpec& spec : lean_variants()) {
     for (const std::uint32_t seed : {1U, 2U, 3U}) {
       Fp8Case c{.query_length = 32, .key_length = 300, .spec = spec, .seed = seed};
-      const Run nearest = run(c, ByteRounding::kNearestEven, ByteRounding::kNearestEven);
-      const Run truncating = run(c, ByteRounding::kTruncate, ByteRounding::kTruncate);
+      const Launched nearest = run(c, ByteRounding::kNearestEven, ByteRounding::kNearestEven);
+      const Launched truncating = run(c, ByteRounding::kTruncate, ByteRounding::kTruncate);
       ASSERT_EQ(nearest.watched.converted.size(), truncating.watched.converted.size()) << describe(c);
       ASSERT_FALSE(nearest.watched.converted.empty());
       std::uint64_t differ = 0;
@@ -87,7 +87,7 @@ TEST(Fp8Rounding, KernelsForEitherMachineFormTheSameCodes) {
   EXPECT_GE(same_outputs, 3U);
 }
 
-double mean_lse_error(const Fp8Case& c, const Run& ran) {
+double mean_lse_error(const Fp8Case& c, const Launched& ran) {
   const reference::AttentionResult expected = expected_fp8_attention(c, make_fp8_inputs(c)).value();
   double sum = 0;
   for (std::size_t i = 0; i < expected.lse.size(); ++i) sum += ran.output.lse[i] - expected.lse[i];
@@ -113,7 +113,7 @@ TEST(Fp8Rounding, EveryPairFollowsItsModel) {
     for (const ByteRounding built_for : {ByteRounding::kNearestEven, ByteRounding::kTruncate}) {
       for (const ByteRounding machine : {ByteRounding::kNearestEven, ByteRounding::kTruncate}) {
         Fp8Case c{.query_length = 64, .key_length = 300, .spec = spec};
-        const Run ran = run(c, built_for, machine);
+        const Launched ran = run(c, built_for, machine);
         c.spec.byte_rounding = built_for == ByteRounding::kNearestEven ? schedules::ByteRounding::kNearest
                                                                        : schedules::ByteRounding::kTruncate;
         const auto model = modelled_attention(c, make_fp8_inputs(c), machine);

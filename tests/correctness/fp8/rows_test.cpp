@@ -229,7 +229,8 @@ TEST_P(Fp8Rows, EveryByteCode) {
         clear(in.q), clear(in.k);
         const auto number = [&](std::int64_t n) {
           const auto code = static_cast<std::uint8_t>(n);
-          // Negating -128 is not possible in int8; the quantiser never forms it (kernels with a negative scale need so).
+          // Negating -128 is not possible in int8; the quantiser never forms it (kernels with a negative scale need
+          // so).
           if (int8) return code == 0x80 && sign < 0 ? std::uint8_t{0x81} : code;
           return (code & 0x7f) == 0x7f ? std::uint8_t{0} : code;
         };
@@ -255,8 +256,8 @@ TEST_P(Fp8Rows, ScalesOfEverySizeAndSign) {
       c.softmax_scale = scale;
       c.spread = 1.5;
       if (scale == 0) c.descales = Descales::kNone;
-      const Ran ran = expect_right(c, scale == 0 || std::abs(scale) < 1e-5F ? kBf16RmsPercent : kLeanRmsPercent,
-                                   kMaxLse);
+      const Ran ran =
+          expect_right(c, scale == 0 || std::abs(scale) < 1e-5F ? kBf16RmsPercent : kLeanRmsPercent, kMaxLse);
       EXPECT_TRUE(std::isfinite(ran.output.lse.back()));
     }
   }
@@ -269,15 +270,13 @@ TEST_P(Fp8Rows, DescalesOfEverySizeAndSign) {
   };
   const float huge = std::ldexp(1.0F, 66), tiny = std::ldexp(1.0F, -66);
   for (const KernelSpec& spec : variants()) {
-    for (const Given& given : {Given{0, 1, 1}, Given{1, 0, 1}, Given{1, 1, 0}, Given{0, 0, 0}, Given{-1, 1, 1},
-                               Given{1, -2, -1}, Given{-1, -1, 0.37F}, Given{huge, tiny, huge}, Given{tiny, huge, tiny},
-                               Given{tiny, tiny, -huge}}) {
+    for (const Given& given :
+         {Given{0, 1, 1}, Given{1, 0, 1}, Given{1, 1, 0}, Given{0, 0, 0}, Given{-1, 1, 1}, Given{1, -2, -1},
+          Given{-1, -1, 0.37F}, Given{huge, tiny, huge}, Given{tiny, huge, tiny}, Given{tiny, tiny, -huge}}) {
       Fp8Case c = binades(spec, 40, 150);
       c.spread = 1.5;
       c.softmax_scale = kBinade / (spec.element == ElementType::kInt8 ? 8192 : 32);
-      c.change = [&](Fp8Inputs& in) {
-        in.q_descale = {given.q}, in.k_descale = {given.k}, in.v_descale = {given.v};
-      };
+      c.change = [&](Fp8Inputs& in) { in.q_descale = {given.q}, in.k_descale = {given.k}, in.v_descale = {given.v}; };
       SCOPED_TRACE(testing::Message() << "descales " << given.q << " " << given.k << " " << given.v);
       const Ran ran = expect_right(c, kLeanRmsPercent, kMaxLse);
       if (given.v == 0) {
@@ -288,7 +287,8 @@ TEST_P(Fp8Rows, DescalesOfEverySizeAndSign) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Fp8Rows,
-                         testing::Combine(testing::Values(128U, 192U), testing::Values(MaskKind::kFull, MaskKind::kCausal)),
+                         testing::Combine(testing::Values(128U, 192U),
+                                          testing::Values(MaskKind::kFull, MaskKind::kCausal)),
                          [](const auto& info) {
                            return "d" + std::to_string(std::get<0>(info.param)) +
                                   (std::get<1>(info.param) == MaskKind::kCausal ? "_causal" : "_full");

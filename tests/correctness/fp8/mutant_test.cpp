@@ -1,0 +1,125 @@
+// Mutants of the shipped 8-bit kernels, one planted fault each in the final listing: a wait, a wait state or a barrier
+// taken away must be caught by the static verifier or by strict mode.
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <map>
+
+#include "jit/isa/instruction.h"
+#include "jit/isa/op_info.h"
+#include "jit/llvm/assembler.h"
+#include "jit/passes/passes.h"
+#include "jit/verify/verifier.h"
+#include "runtime/sim/sim_device.h"
+#include "schedules/attention/fp8.h"
+#include "schedules/dsl/build.h"
+#include "schedules/dsl/lower.h"
+#include "schedules/select/kernel_args.h"
+#include "schedules/select/placements.h"
+#include "tests/correctness/fp8/model.h"
+
+namespace zyfa::tests {
+namespace {
+
+using jit::Imm;
+using jit::Instruction;
+using jit::Listing;
+using jit::Op;
+using schedules::ScoreForm;
+
+constexpr const char* kSymbol = "mutant";
+constexpr std::uint32_t kWaves = 8;
+
+class Fp8Mutants : public testing::TestWithParam<ScoreForm> {
+ protected:
+  using Mutation = std::function<void(Listing&, std::size_t)>;
+
+  void SetUp() override {
+    case_ = {.query_length = 243, .key_length = 331, .spec = fp8_spec()};
+    case_.spec.mask = schedules::MaskKind::kCausal;
+    case_.spec.form = GetParam();
+    case_.spread = 3.0;
+    inputs_ = make_fp8_inputs(case_);
+    if (GetParam() == ScoreForm::kFolded) {
+      const ModelledAttention model = modelled_attention(case_, inputs_);
+      ASSERT_GT(model.near * model.far, 0) << "both paths must run";
+    }
+    const auto algorithm = schedules::attention_forward_fp8(case_.spec).value();
+    const auto placement = schedules::parse_placement(schedules::kFp8PingpongPlacement).value();
+    const auto plan = schedules::make_plan(algorithm, placement).value();
+    original_ = schedules::build_listing(plan, kSymbol).value();
+    jit::allocate(original_, {}).value();
+    ASSERT_TRUE(jit::insert_waits(original_));
+    ASSERT_TRUE(jit::insert_wait_states(original_));
+    declaration_ = schedules::lower(plan, {.symbol = kSymbol, .kernarg_bytes = sizeof(schedules::AttentionForwardArgs)})
+                       .value()
+                       .declaration;
+  }
+
+  // The first finding, or empty.
+  std::string judge(const Listing& mutant) {
+    const auto object = jit::assemble(mutant, declaration_);
+    if (!object) return "not assembled: " + to_string(object.error());
+    const auto report = jit::verify_object(jit::read_code_object(*object).value());
+    if (!report) return to_string(report.error());
+    if (!report->findings.empty()) return jit::to_string(report->findings.front());
+    const Expected<Fp8Output> output = launch_fp8_object(case_, inputs_, {*object, kSymbol, kWaves}, *device_);
+    const std::vector<SimFinding> findings = device_->last_findings();
+    if (!findings.empty()) return sim::to_string(findings.front());
+    return output ? std::string() : to_string(output.error());
+  }
+
+  void expect_all_caught(const std::function<bool(const Instruction&)>& wanted, const Mutation& mutate) {
+    std::map<std::string, int> kinds;
+    int mutants = 0;
+    for (std::size_t i = 0; i < original_.code.size(); ++i) {
+      if (!wanted(original_.code[i])) continue;
+      Listing mutant = original_;
+      mutate(mutant, i);
+      ++mutants;
+      const std::string finding = judge(mutant);
+      EXPECT_FALSE(finding.empty()) << "instruction " << i << " `" << jit::print(original_.code[i]) << "` ("
+                                    << original_.code[i].comment << ") of " << original_.code[i].origin.stage;
+      ++kinds[finding.substr(0, finding.find(' '))];
+    }
+    EXPECT_GT(mutants, 0);
+    std::printf("%d mutants:", mutants);
+    for (const auto& [kind, count] : kinds) std::printf(" %s %d", kind.c_str(), count);
+    std::printf("\n");
+  }
+
+  static void erase(Listing& listing, std::size_t i) {
+    listing.code.erase(listing.code.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+
+  Fp8Case case_;
+  Fp8Inputs inputs_;
+  Listing original_;
+  jit::KernelDeclaration declaration_;
+  std::shared_ptr<SimDevice> device_ = sim::make_sim_device({.checks = SimChecks::kStrict, .threads = 2}).value();
+};
+
+TEST_P(Fp8Mutants, TheOriginalIsClean) { EXPECT_EQ(judge(original_), ""); }
+
+TEST_P(Fp8Mutants, RemovedWait) {
+  expect_all_caught([](const Instruction& i) { return i.op == Op::kSWaitcnt; }, erase);
+}
+
+TEST_P(Fp8Mutants, RemovedWaitStates) {
+  expect_all_caught([](const Instruction& i) { return i.op == Op::kSNop; }, erase);
+}
+
+TEST_P(Fp8Mutants, OneWaitStateLess) {
+  expect_all_caught([](const Instruction& i) { return i.op == Op::kSNop && std::get<Imm>(i.operands[0]).value > 0; },
+                    [](Listing& l, std::size_t i) { --std::get<Imm>(l.code[i].operands[0]).value; });
+}
+
+TEST_P(Fp8Mutants, RemovedBarrier) {
+  expect_all_caught([](const Instruction& i) { return i.op == Op::kSBarrier; }, erase);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, Fp8Mutants, testing::Values(ScoreForm::kFolded, ScoreForm::kMultiplyAdd),
+                         [](const auto& info) { return info.param == ScoreForm::kFolded ? "folded" : "fma"; });
+
+}  // namespace
+}  // namespace zyfa::tests

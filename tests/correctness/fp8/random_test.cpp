@@ -1,0 +1,105 @@
+// The schedule cannot change values: random legal placements of 8-bit attention compile, pass strict mode and give the
+// bits of the reference placement.
+#include <gmock/gmock.h>
+
+#include <random>
+#include <set>
+
+#include "runtime/sim/sim_device.h"
+#include "schedules/attention/fp8.h"
+#include "schedules/dsl/plan.h"
+#include "tests/correctness/fp8/model.h"
+#include "tests/correctness/schedules/random_placement.h"
+
+namespace zyfa::tests {
+namespace {
+
+using schedules::BlockExponents;
+using schedules::ElementType;
+using schedules::KernelSpec;
+using schedules::ProbabilityRule;
+using schedules::ScoreForm;
+
+struct Drawn {
+  std::string name;
+  std::uint32_t head_dim;
+  ElementType element;
+  ProbabilityRule rule;
+  BlockExponents exponents;
+  ScoreForm form;
+};
+
+class Fp8RandomPlacements : public testing::TestWithParam<Drawn> {};
+
+TEST_P(Fp8RandomPlacements, KeepTheBits) {
+  constexpr std::size_t kPlacements = 40;
+  const Drawn& drawn = GetParam();
+  KernelSpec spec = fp8_spec();
+  spec.mask = schedules::MaskKind::kCausal;
+  spec.head_dim_qk = drawn.head_dim;
+  spec.element = drawn.element;
+  spec.probability = drawn.rule;
+  spec.block_exponents = drawn.exponents;
+  spec.form = drawn.form;
+  // Queries for both groups of an 8-wave workgroup, the last tile ragged; a reference that moves, and both paths.
+  Fp8Case c{.query_length = 243, .key_length = 331, .spec = spec, .placement = "fp8_naive"};
+  c.spread = 3.0;
+  const Fp8Inputs in = make_fp8_inputs(c);
+  const ModelledAttention model = modelled_attention(c, in);
+  EXPECT_GT(model.moves, 0);
+  if (drawn.form == ScoreForm::kFolded && drawn.exponents == BlockExponents::kUsed) {
+    EXPECT_GT(model.near, 0);
+    EXPECT_GT(model.far, 0);
+  }
+  const auto device = sim::make_sim_device({.checks = SimChecks::kStrict, .threads = 2}).value();
+  const Expected<Fp8Output> expected = launch_fp8_case(c, in, *device);
+  ASSERT_TRUE(expected) << to_string(expected.error());
+
+  const auto algorithm = schedules::attention_forward_fp8(spec);
+  ASSERT_TRUE(algorithm) << to_string(algorithm.error());
+  std::mt19937 random(20260102);
+  std::set<std::string> seen;
+  std::uint64_t draws = 0, too_big = 0;
+  int two_groups = 0, interleaved = 0, scalar = 0;
+  while (seen.size() < kPlacements) {
+    ASSERT_LT(++draws, 200000U) << "only " << seen.size() << " legal placements found";
+    std::optional<schedules::Plan> plan = draw_placement(*algorithm, random);
+    if (!plan) continue;
+    if (seen.size() % 2 == 1) plan->placement.math = schedules::VectorMath::kScalar;
+    const std::string text = schedules::unparse(plan->placement);
+    if (seen.contains(text)) continue;
+    c.placement = text;
+    const Expected<const schedules::CompiledKernel*> kernel = fp8_kernel(c);
+    if (!kernel && kernel.error().code == ErrorCode::kScheduleError) {
+      ++too_big;  // does not fit the registers: refused, as a user would see it
+      continue;
+    }
+    ASSERT_TRUE(kernel) << text << "\n" << to_string(kernel.error());
+    const Expected<Fp8Output> output = launch_fp8_case(c, in, *device);
+    ASSERT_TRUE(output) << text << "\n" << to_string(output.error());
+    ASSERT_EQ(output->o, expected->o) << text;
+    ASSERT_EQ(lse_bits(*output), lse_bits(*expected)) << text;
+    ASSERT_TRUE(output->outside_untouched) << text;
+    seen.insert(text);
+    two_groups += plan->placement.groups == 2 ? 1 : 0;
+    scalar += plan->placement.math == schedules::VectorMath::kScalar ? 1 : 0;
+    interleaved += text.find('{') != std::string::npos ? 1 : 0;
+  }
+  std::printf("%zu placements of %lu draws: %d with two groups, %d interleaved, %d scalar; %lu refused for registers\n",
+              seen.size(), draws, two_groups, interleaved, scalar, too_big);
+  EXPECT_GE(two_groups, 5);
+  EXPECT_GE(interleaved, 5);
+  EXPECT_GE(scalar, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, Fp8RandomPlacements,
+                         testing::Values(Drawn{"folded_blocks", 128, ElementType::kFp8E4M3, ProbabilityRule::kLean,
+                                               BlockExponents::kUsed, ScoreForm::kFolded},
+                                         Drawn{"fma_blocks_192", 192, ElementType::kFp8E4M3, ProbabilityRule::kLean,
+                                               BlockExponents::kUsed, ScoreForm::kMultiplyAdd},
+                                         Drawn{"int8_exact_unscaled", 128, ElementType::kInt8, ProbabilityRule::kExact,
+                                               BlockExponents::kNone, ScoreForm::kMultiplyAdd}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace zyfa::tests
