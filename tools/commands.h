@@ -6,6 +6,7 @@
 namespace zyfa::tools {
 
 void add_run(CLI::App& app, Chosen& chosen);
+void add_accuracy(CLI::App& app, Chosen& chosen);
 void add_prewarm(CLI::App& app, Chosen& chosen);
 void add_list(CLI::App& app, Chosen& chosen);
 void add_dump(CLI::App& app, Chosen& chosen);

@@ -50,6 +50,7 @@ int parse_and_run(int argc, char** argv, OutputForm form) {
   app.footer(kFooter);
   app.set_version_flag("--version", version_text, "Versions of zyfa, of its generator and of LLVM");
   add_run(app, chosen);
+  add_accuracy(app, chosen);
   add_prewarm(app, chosen);
   add_list(app, chosen);
   add_dump(app, chosen);

@@ -60,4 +60,11 @@ std::function<void(std::uint64_t, std::uint64_t)> simulation_progress() {
   };
 }
 
+std::function<void(const std::string&)> step_progress() {
+  if (::isatty(STDERR_FILENO) == 0) {
+    return {};
+  }
+  return [](const std::string& what) { fmt::print(stderr, "\r\033[K{}", what); };
+}
+
 }  // namespace zyfa::tools

@@ -1,5 +1,6 @@
 #include "tests/reference/compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -61,6 +62,51 @@ Expected<ErrorFigures> compare(const AttentionResult& reference, const Bf16View&
     }
   }
   return figures;
+}
+
+std::vector<double> relative_rms_by_head(const AttentionResult& reference, const AttentionResult& result) {
+  std::vector<double> figures;
+  for (std::int64_t h = 0; h < reference.heads; ++h) {
+    double error = 0.0, norm = 0.0;
+    for (std::int64_t b = 0; b < reference.batch; ++b) {
+      for (std::int64_t t = 0; t < reference.tokens; ++t) {
+        const double *expected = reference.o_row(b, t, h), *value = result.o_row(b, t, h);
+        for (std::int64_t d = 0; d < reference.dim; ++d) {
+          error += (value[d] - expected[d]) * (value[d] - expected[d]);
+          norm += expected[d] * expected[d];
+        }
+      }
+    }
+    figures.push_back(error == 0.0 ? 0.0 : norm == 0.0 ? kInfinity : 100.0 * std::sqrt(error / norm));
+  }
+  return figures;
+}
+
+LseErrors lse_errors(const AttentionResult& reference, const AttentionResult& result) {
+  LseErrors errors;
+  double rows = 0.0;
+  for (std::size_t i = 0; i < reference.lse.size(); ++i) {
+    if (reference.lse[i] == result.lse[i] && std::isinf(result.lse[i])) {
+      continue;
+    }
+    const double error = result.lse[i] - reference.lse[i];
+    rows += 1.0;
+    errors.mean += error;
+    errors.mean_abs += std::abs(error);
+    errors.max_abs = std::isnan(error) ? error : std::max(errors.max_abs, std::abs(error));
+  }
+  if (rows != 0.0) {
+    errors.mean /= rows;
+    errors.mean_abs /= rows;
+  }
+  return errors;
+}
+
+AttentionResult to_result(const Bf16View& o, std::span<const float> lse) {
+  AttentionResult result{o.batch, o.tokens, o.heads, o.dim, {}, {lse.begin(), lse.end()}};
+  result.o.resize(static_cast<std::size_t>(o.batch * o.tokens * o.heads * o.dim));
+  std::transform(o.data, o.data + result.o.size(), result.o.begin(), bf16_to_double);
+  return result;
 }
 
 }  // namespace zyfa::reference

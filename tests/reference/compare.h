@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tests/reference/attention.h"
 
@@ -23,5 +24,21 @@ struct ErrorFigures {
 // kInvalidArgument when shapes differ.
 [[nodiscard]] Expected<ErrorFigures> compare(const AttentionResult& reference, const Bf16View& o,
                                              std::span<const float> lse);
+
+// Relative rms error of each query head over all batches and rows, in percent: 100 * ||o - ref|| / ||ref||; 0 when both
+// are zero, infinite when only ref is, NaN when an element is. The shapes are the same.
+[[nodiscard]] std::vector<double> relative_rms_by_head(const AttentionResult& reference, const AttentionResult& result);
+
+// lse - ref over all rows but those that see no key in both.
+struct LseErrors {
+  double mean = 0.0;  // signed: the bias
+  double mean_abs = 0.0;
+  double max_abs = 0.0;  // infinite when a row sees no key in one only
+};
+[[nodiscard]] LseErrors lse_errors(const AttentionResult& reference, const AttentionResult& result);
+
+// A kernel's output as doubles, to compare as above. `o` is dense [batch, tokens, heads, dim], `lse` [batch, heads,
+// tokens] or empty, as the result's then is.
+[[nodiscard]] AttentionResult to_result(const Bf16View& o, std::span<const float> lse);
 
 }  // namespace zyfa::reference

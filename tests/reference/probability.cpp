@@ -87,6 +87,7 @@ class Model {
         values_(index(kTileKeys * padded_)),
         scores_(index(kRows * stride_)),
         weights_(index(kRows * stride_)),
+        block_references_(index(kRows * stride_ / kTileKeys)),
         out_(index(kRows * padded_)) {}
 
   void run(std::int64_t b, std::int64_t head, std::int64_t first_row) {
@@ -102,10 +103,10 @@ class Model {
         load(near_inputs_->q, b, first_row + r, head, near_queries_.data() + r * in_.q.dim);
       }
     }
-    const std::int64_t last_block = (seen_[0].end - 1) / kTileKeys;
-    near_from_ = near_.diagonal == 0 || in_.mask != Mask::kCausal || seen_[0].end == 0
-                     ? std::numeric_limits<std::int64_t>::max()
-                     : last_block - near_.diagonal + 1;
+    const std::int64_t group = first_row / near_.queries * near_.queries;
+    const KeyInterval seen = visible_keys(in_.mask, group, in_.q.tokens, in_.k.tokens);
+    near_from_ = near_.diagonal == 0 || in_.mask != Mask::kCausal ? std::numeric_limits<std::int64_t>::max()
+                                                                  : (seen.end - 1) / kTileKeys - near_.diagonal + 1;
     score_all();
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       apply(rules_[i], results_[i], head, first_row);
@@ -143,7 +144,45 @@ class Model {
     }
   }
 
-  // Weights of one row and what it is divided by; its reference.
+  double block_maximum(std::int64_t r, std::int64_t block) const {
+    const double* x = scores_.data() + r * stride_;
+    const std::int64_t begin = block * kTileKeys, end = std::min(seen_[r].end, begin + kTileKeys);
+    return begin < end ? *std::max_element(x + begin, x + end) : -kInfinity;
+  }
+
+  double& reference(std::int64_t r, std::int64_t block) { return block_references_[index(r * blocks() + block)]; }
+  std::int64_t blocks() const { return stride_ / kTileKeys; }
+
+  void choose_references(const ProbabilityRule& rule) {
+    const std::int64_t last = (end_ + kTileKeys - 1) / kTileKeys;
+    if (rule.reference == ProbabilityRule::Reference::kFirstBlock) {
+      run_references(rule, last);
+      return;
+    }
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      const double* x = scores_.data() + r * stride_;
+      const double maximum = seen_[r].end == 0 ? -kInfinity : *std::max_element(x, x + seen_[r].end);
+      for (std::int64_t block = 0; block < last; ++block) {
+        reference(r, block) = rule.reference == ProbabilityRule::Reference::kInteger ? std::floor(maximum) : maximum;
+      }
+    }
+  }
+
+  void run_references(const ProbabilityRule& rule, std::int64_t last) {
+    const double slack = rule.scaling == ProbabilityRule::Scaling::kNone ? 0.8 : 8.0;
+    for (std::int64_t block = 0; block < last; ++block) {
+      bool moves = false;
+      for (std::int64_t r = 0; r < rows_; ++r) {
+        reference(r, block) = block == 0 ? block_maximum(r, 0) : reference(r, block - 1);
+        moves = moves || block_maximum(r, block) > reference(r, block) + slack;
+      }
+      for (std::int64_t r = 0; moves && r < rows_; ++r) {
+        reference(r, block) += std::max(0.0, std::ceil(block_maximum(r, block) - reference(r, block)));
+      }
+    }
+  }
+
+  // Weights of one row and what it is divided by, relative to its last reference.
   void weigh(const ProbabilityRule& rule, std::int64_t r) {
     const double* x = scores_.data() + r * stride_;
     double* weight = weights_.data() + r * stride_;
@@ -153,29 +192,28 @@ class Model {
     if (end == 0) {
       return;
     }
-    const double maximum = *std::max_element(x, x + end);
-    const double reference = rule.reference == ProbabilityRule::Reference::kInteger ? std::floor(maximum) : maximum;
-    references_[r] = reference;
+    references_[r] = reference(r, (end - 1) / kTileKeys);
     for (std::int64_t first = 0; first < end; first += kTileKeys) {
-      const std::int64_t stop = std::min(end, first + kTileKeys);
-      const bool near = is_near(first / kTileKeys);
-      const double block_maximum = *std::max_element(x + first, x + stop);
-      const double exponent =
-          rule.scaling == ProbabilityRule::Scaling::kNone ? -rule.top : std::ceil(block_maximum - reference - rule.top);
+      const std::int64_t block = first / kTileKeys, stop = std::min(end, first + kTileKeys);
+      const double own = reference(r, block);
+      const double exponent = rule.scaling == ProbabilityRule::Scaling::kNone
+                                  ? -rule.top
+                                  : std::ceil(block_maximum(r, block) - own - rule.top);
       for (std::int64_t j = first; j < stop; ++j) {
-        const double plain = std::exp2(x[j] - reference);
-        if (near) {
+        const double plain = std::exp2(x[j] - references_[r]);
+        if (is_near(block)) {
           weight[j] = bf16_to_double(double_to_bf16(plain));
           sums_[r] += plain;
           continue;
         }
-        weight[j] = std::exp2(exponent) * rounded(x[j] - reference - exponent, rule);
+        weight[j] = std::exp2(own - references_[r] + exponent) * rounded(x[j] - own - exponent, rule);
         sums_[r] += rule.row_sum == ProbabilityRule::RowSum::kRounded ? weight[j] : plain;
       }
     }
   }
 
   void apply(const ProbabilityRule& rule, AttentionResult& result, std::int64_t head, std::int64_t first_row) {
+    choose_references(rule);
     for (std::int64_t r = 0; r < rows_; ++r) {
       weigh(rule, r);
     }
@@ -207,7 +245,7 @@ class Model {
   const AttentionCase* near_inputs_;
   std::vector<AttentionResult>& results_;
   std::int64_t padded_, stride_;
-  Doubles queries_, near_queries_, key_, keys_, values_, scores_, weights_, out_;
+  Doubles queries_, near_queries_, key_, keys_, values_, scores_, weights_, block_references_, out_;
   std::int64_t batch_ = 0, key_head_ = 0, rows_ = 0, end_ = 0, near_from_ = 0;
   KeyInterval seen_[kRows];
   double sums_[kRows] = {}, references_[kRows] = {};

@@ -38,8 +38,10 @@ struct LeanError {
 struct ProbabilityRule {
   enum class Rounding { kNone, kLean, kExact };
   enum class Scaling { kBlocks, kNone };
-  // The row maximum as it is, or rounded down to an integer, which makes block exponents those of absolute scores.
-  enum class Reference { kRowMaximum, kInteger };
+  // The row maximum as it is; or rounded down to an integer, which makes block exponents those of absolute scores; or,
+  // as our kernels do in one pass, the first block's maximum, raised by whole binades for the rows of a wave (32
+  // queries) that need it when a block of any lies more than 8 binades (without block exponents 0.8) above it.
+  enum class Reference { kRowMaximum, kInteger, kFirstBlock };
   enum class RowSum { kRounded, kUnrounded };
 
   Rounding rounding = Rounding::kLean;
@@ -57,11 +59,12 @@ inline constexpr ProbabilityRule kPeerRule = {.rounding = ProbabilityRule::Round
                                               .row_sum = ProbabilityRule::RowSum::kUnrounded,
                                               .top = 0};
 
-// Which 64-key blocks come from the unquantised inputs, for each 32 queries of a wave: the first block, and as many as
-// said of those that end with the block of the last key the first of these queries sees under the causal mask.
+// Which 64-key blocks come from the unquantised inputs: the first block, and under the causal mask, for each `queries`
+// queries, all from `diagonal` - 1 blocks before the one that holds the last key that the first of them sees.
 struct NearBlocks {
   bool first = false;
-  int diagonal = 0;
+  int diagonal = 0;           // 0: none
+  std::int64_t queries = 32;  // a multiple of 32
 };
 
 // Rounded attention over `inputs`, in rows of doubles (dequantised codes). `near_inputs` has the same shapes, not

@@ -41,6 +41,36 @@ TEST(Usage, MissingAndWrongOptions) {
   expect_error(session.zyfa_jit({"dump", "abcd", "--problem", "bf16,d=128"}), 1, "exactly one of");
 }
 
+TEST(Usage, Accuracy) {
+  const Session session;
+  const auto accuracy = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "accuracy");
+    return session.zyfa_jit(arguments);
+  };
+  expect_error(accuracy({}), 1, "give exactly one of --inputs and --synthetic");
+  expect_error(accuracy({"--inputs", "x", "--synthetic", "sink"}), 1, "give exactly one of");
+  expect_error(accuracy({"--inputs", session / "gone"}), 1, "gone");
+  expect_error(accuracy({"--inputs", "x", "--by", "guess"}), 1, "guess not in {");
+  for (const char* text : {"sunk", "sink:", "sink:0", "sink:32", "sink:18.5", "sink:18:", "sink:18:0",
+                           "sink:18:1048577", "sink:18:4096:1", "sink:-1"}) {
+    expect_error(accuracy({"--synthetic", text}), 1, "synthetic inputs '" + std::string(text) + "' are not known");
+  }
+  expect_error(accuracy({"--synthetic", "sink", "--variants", "p=fast"}), 1,
+               "no variant has the word 'p=fast'; words are bf16");
+  expect_error(accuracy({"--synthetic", "sink", "--variants", "p=lean,,blocks"}), 1, "the word ''");
+  expect_error(accuracy({"--synthetic", "sink", "--variants", "peer,p=lean"}), 1, "they exclude each other");
+  expect_error(accuracy({"--synthetic", "sink", "--with", "turn"}), 1, "'turn'");
+  expect_error(accuracy({"--synthetic", "sink", "--with", "p=exact"}), 1,
+               "--with 'p=exact' sets what tells variants apart");
+  expect_error(accuracy({"--synthetic", "sink", "--with", "lse"}), 1, "what the inputs fix");
+  put_file(session / "codes",
+           io::testing_support::safetensors_text(R"({"q":{"dtype":"F8_E4M3","shape":[1,1,1],"data_offsets":[0,1]},)"
+                                                 R"("k":{"dtype":"F8_E4M3","shape":[1,1,1],"data_offsets":[1,2]},)"
+                                                 R"("v":{"dtype":"F8_E4M3","shape":[1,1,1],"data_offsets":[2,3]}})",
+                                                 "abc"));
+  expect_error(accuracy({"--inputs", session / "codes"}), 2, "q, k and v must be BF16");
+}
+
 TEST(Usage, Problems) {
   const Session session;
   expect_error(session.zyfa_jit({"explain", "--problem", "bf17,d=128"}), 1, "'bf17'");

@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing_support;
 
-constexpr const char* kCommands[] = {"run", "prewarm", "list", "dump", "explain", "simulate", "verify"};
+constexpr const char* kCommands[] = {"run", "accuracy", "prewarm", "list", "dump", "explain", "simulate", "verify"};
 
 class Help : public testing::TestWithParam<std::string> {};
 
@@ -47,7 +47,8 @@ TEST_P(Help, TeachesWithAnExampleAndFitsTheScreen) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, Help,
-                         testing::Values("", "run", "prewarm", "list", "dump", "explain", "simulate", "verify"));
+                         testing::Values("", "run", "accuracy", "prewarm", "list", "dump", "explain", "simulate",
+                                         "verify"));
 
 TEST(HelpOverview, ListsEveryCommand) {
   const Session session;

@@ -80,5 +80,38 @@ TEST(Compare, ShapesMustAgree) {
   EXPECT_FALSE(compare(expected(), dense_view(bits.data(), 1, 2, 1, 2), lse).has_value());
 }
 
+// Two heads of two tokens, dim 1; batches add to one figure.
+AttentionResult two_heads(const std::vector<double>& o, const std::vector<double>& lse) { return {1, 2, 2, 1, o, lse}; }
+
+TEST(CompareByHead, RmsByHand) {
+  // Head 0 holds elements 0 and 2: error 1 of norm 5. Head 1: errors 0.
+  const AttentionResult reference = two_heads({3, 7, 4, 8}, {0, 0, 0, 0});
+  EXPECT_EQ(relative_rms_by_head(reference, two_heads({3, 7, 5, 8}, {})), (std::vector<double>{20.0, 0.0}));
+  const std::vector<double> odd = relative_rms_by_head(two_heads({0, 1, 0, 1}, {}), two_heads({1, 1, 0, NAN}, {}));
+  EXPECT_EQ(odd[0], kInfinity);
+  EXPECT_TRUE(std::isnan(odd[1]));
+  const AttentionResult batches{2, 1, 1, 1, {3, 4}, {}};
+  EXPECT_EQ(relative_rms_by_head(batches, {2, 1, 1, 1, {3, 3}, {}}), (std::vector<double>{20.0}));
+}
+
+TEST(CompareByHead, LseByHand) {
+  const AttentionResult reference = two_heads({}, {1.0, 2.0, -kInfinity, 4.0});
+  const LseErrors errors = lse_errors(reference, two_heads({}, {1.5, 1.25, -kInfinity, 4.0}));
+  EXPECT_DOUBLE_EQ(errors.mean, -0.25 / 3);
+  EXPECT_DOUBLE_EQ(errors.mean_abs, 1.25 / 3);
+  EXPECT_EQ(errors.max_abs, 0.75);
+  EXPECT_EQ(lse_errors(reference, two_heads({}, {1.0, 2.0, 3.0, 4.0})).max_abs, kInfinity);
+  EXPECT_TRUE(std::isnan(lse_errors(reference, two_heads({}, {NAN, 2.0, -kInfinity, 4.0})).max_abs));
+  EXPECT_EQ(lse_errors(two_heads({}, {}), two_heads({}, {})).mean, 0.0);
+}
+
+TEST(CompareByHead, BitsToResult) {
+  const std::vector<std::uint16_t> bits{double_to_bf16(1.5), double_to_bf16(-2.0)};
+  const std::vector<float> lse{0.25F};
+  const AttentionResult result = to_result(dense_view(bits.data(), 1, 1, 1, 2), lse);
+  EXPECT_EQ(result.o, (std::vector<double>{1.5, -2.0}));
+  EXPECT_EQ(result.lse, (std::vector<double>{0.25}));
+}
+
 }  // namespace
 }  // namespace zyfa::reference
