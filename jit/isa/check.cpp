@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "jit/isa/op_info.h"
+#include "jit/isa/size.h"
 
 namespace zyfa::jit {
 namespace {
@@ -237,6 +238,7 @@ class Checker {
     if (has(kModBitop3) && (m.bitop3 < 0 || m.bitop3 > 255)) return fail("needs a bitop3 table in 0..255");
     if ((m.cbsz != 0 || m.blgp != 0) && !has(kModFormats)) return fail("takes no cbsz or blgp");
     if (m.cbsz > 4 || m.blgp > 4) return fail("cbsz and blgp are formats 0..4");
+    if (m.long_form && !has_long_form(inst_.op)) return fail("has no choice of encoding, so it takes no long_form");
     if (Status s = dpp(); !s) return s;
     if (Status s = source_modifiers(); !s) return s;
     return select_modifiers();
@@ -249,7 +251,9 @@ class Checker {
     if ((m.dpp < 0 || m.dpp > 0xff) && (m.dpp < 0x121 || m.dpp > 0x12f)) {
       return fail("DPP control " + std::to_string(m.dpp) + " is not quad_perm (0..255) or row_ror:1..15 (289..303)");
     }
-    if (m.neg != 0 || m.abs != 0 || m.clamp) return fail("takes DPP alone, without neg, abs or clamp");
+    if (m.neg != 0 || m.abs != 0 || m.clamp || m.long_form) {
+      return fail("takes DPP alone, without neg, abs, clamp or long_form");
+    }
     const Reg* moved = std::get_if<Reg>(&inst_.operands[1]);
     if (moved == nullptr || moved->bank != Bank::kVgpr) return fail_operand(1, "moves between lanes, must be a VGPR");
     return {};
@@ -306,19 +310,10 @@ class Checker {
     }
   }
 
-  // The constant's bits when operand i needs a literal dword.
-  std::optional<std::uint32_t> literal(std::size_t i) const {
-    std::optional<std::uint32_t> bits;
-    if (const Imm* imm = std::get_if<Imm>(&inst_.operands[i])) bits = static_cast<std::uint32_t>(imm->value);
-    if (const FloatImm* imm = std::get_if<FloatImm>(&inst_.operands[i]))
-      bits = std::bit_cast<std::uint32_t>(imm->value);
-    return bits && !is_inline_constant(*bits) ? bits : std::nullopt;
-  }
-
   Status scalar_rules() const {
     std::optional<std::uint32_t> seen;
     for (std::size_t i = 0; i < inst_.operands.size(); ++i) {
-      const auto bits = literal(i);
+      const auto bits = literal_of(inst_.operands[i]);
       if (!bits) continue;
       if (seen && *seen != *bits) return fail("has two different literals, one is allowed");
       seen = bits;
@@ -332,7 +327,7 @@ class Checker {
     bool has_literal = false;
     for (std::size_t i = 0; i < inst_.operands.size(); ++i) {
       if (info_.operands[i].role == Role::kDef) continue;
-      if (literal(i)) has_literal = true;
+      if (literal_of(inst_.operands[i])) has_literal = true;
       const Reg* reg = std::get_if<Reg>(&inst_.operands[i]);
       if (reg == nullptr || (reg->bank != Bank::kSgpr && reg->bank != Bank::kSpecial)) continue;
       if (scalar != nullptr && !(*scalar == *reg)) {
@@ -345,6 +340,7 @@ class Checker {
     if (has_literal && (m.neg != 0 || m.abs != 0 || m.clamp)) {
       return fail("needs a literal and a VOP3 modifier, which do not go together");
     }
+    if (has_literal && m.long_form) return fail("needs a literal, which the 8-byte encoding does not hold");
     return {};
   }
 

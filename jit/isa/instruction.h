@@ -56,6 +56,7 @@ struct Modifiers {
   // DPP control of source 0 (gfx950-isa.md 2), all rows and banks: quad_perm 0x00..0xff, two bits a lane of the quad;
   // row_ror:n 0x120 + n. -1: no DPP.
   std::int16_t dpp = -1;
+  bool long_form = false;  // VALU that has a 4-byte encoding: take the 8-byte one (VOP3) all the same
   bool operator==(const Modifiers&) const = default;
 };
 

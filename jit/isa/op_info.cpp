@@ -219,6 +219,13 @@ bool is_inline_constant(std::uint32_t bits) {
   }
 }
 
+std::optional<std::uint32_t> literal_of(const Operand& operand) {
+  std::optional<std::uint32_t> bits;
+  if (const Imm* imm = std::get_if<Imm>(&operand)) bits = static_cast<std::uint32_t>(imm->value);
+  if (const FloatImm* imm = std::get_if<FloatImm>(&operand)) bits = std::bit_cast<std::uint32_t>(imm->value);
+  return bits && !is_inline_constant(*bits) ? bits : std::nullopt;
+}
+
 std::uint16_t mfma_format_dwords(std::uint8_t format) {
   constexpr std::array<std::uint16_t, 5> kDwords = {8, 8, 6, 6, 4};
   return format < kDwords.size() ? kDwords[format] : 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,6 +67,9 @@ const OpInfo& op_info(Op op);
 
 // Whether the value needs no literal dword: integers -16..64 and the float constants of the ISA, given as 32 bits.
 [[nodiscard]] bool is_inline_constant(std::uint32_t bits);
+
+// The constant's 32 bits when the operand is one that needs a literal dword.
+[[nodiscard]] std::optional<std::uint32_t> literal_of(const Operand& operand);
 
 // Dwords of an f8f6f4 operand in format 0..4 (cbsz or blgp; gfx950-isa.md 1.2), 0 for an unknown format.
 [[nodiscard]] std::uint16_t mfma_format_dwords(std::uint8_t format);

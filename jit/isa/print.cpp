@@ -1,5 +1,5 @@
 // LLVM MC text of instructions. Operands and modifiers come out in the order MC itself prints them; VOP1/VOP2/VOPC
-// mnemonics carry no _e32/_e64 suffix, so MC picks the encoding from the operands.
+// mnemonics carry no _e32/_e64 suffix, so MC picks the encoding from the operands, but where the listing asks for _e64.
 #include <bit>
 #include <charconv>
 
@@ -22,6 +22,7 @@ class Printer {
     out_.reserve(96);
     out_ += info_.mnemonic;
     if (inst_.mods.dpp >= 0) out_ += "_dpp";
+    if (inst_.mods.long_form) out_ += "_e64";
     if (inst_.op == Op::kSWaitcnt && inst_.operands.size() == 1 && std::holds_alternative<Imm>(inst_.operands[0])) {
       waitcnt(static_cast<std::uint32_t>(std::get<Imm>(inst_.operands[0]).value));
       return out_;

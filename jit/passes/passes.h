@@ -1,5 +1,6 @@
 // The passes that turn a listing of virtual registers into one that can be assembled, in the order they run:
-// allocate -> insert_waits -> insert_wait_states. All follow the control-flow graph of labels and branches.
+// allocate -> insert_waits -> insert_wait_states -> align_loops. All but the last follow the control-flow graph of
+// labels and branches.
 #pragma once
 
 #include <cstdint>
@@ -47,5 +48,11 @@ struct RegisterMap {
 
 // Inserts s_nop for the wait states of gfx950-isa.md section 4.
 [[nodiscard]] Status insert_wait_states(Listing& listing);
+
+// Makes every instruction of 8 or 16 bytes inside a loop start at a multiple of 8 bytes, on the premise that the kernel
+// does: one at 4 mod 8 takes a cycle more (mi355x-timing.md 1.6). Costs no issue turn where a VALU instruction before
+// it can take the long encoding or an s_nop be split in two, else an s_nop. Nothing may be inserted or removed
+// afterwards.
+void align_loops(Listing& listing);
 
 }  // namespace zyfa::jit

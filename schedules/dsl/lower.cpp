@@ -38,6 +38,7 @@ Expected<LoweredKernel> lower(const Plan& plan, jit::KernelDeclaration request) 
   if (!registers) return tl::unexpected(registers.error());
   if (Status s = jit::insert_waits(*listing); !s) return tl::unexpected(s.error());
   if (Status s = jit::insert_wait_states(*listing); !s) return tl::unexpected(s.error());
+  jit::align_loops(*listing);
 
   LoweredKernel kernel;
   kernel.declaration = std::move(request);

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <map>
 #include <sstream>
 
 #include "jit/isa/op_info.h"
+#include "jit/isa/size.h"
 #include "tests/golden/jit_core/tool.h"
 #include "tests/require_tools.h"
 
@@ -114,6 +116,7 @@ std::vector<Modifiers> modifier_variants(const Instruction& base) {
   if (has(kModDpp)) {
     for (const std::int16_t control : {0xb1, 0x4e, 0x121, 0x12f}) add([=](Modifiers& m) { m.dpp = control; });
   }
+  add([](Modifiers& m) { m.long_form = true; });
   if (has(kModDestHalf)) add([](Modifiers& m) { m.op_sel = 8; });
   if (has(kModFormats)) {
     for (std::uint8_t a = 0; a <= 4; ++a)
@@ -233,6 +236,35 @@ TEST_F(PrintTest, EveryVariantAssembles) {
   }
 }
 
+TEST_F(PrintTest, SizesAreThoseOfTheEncoding) {
+  std::map<std::uint32_t, int> of_size;
+  int lengthened = 0;
+  for (std::size_t i = 0; i < instructions_.size(); ++i) {
+    EXPECT_EQ(encoded_size(instructions_[i]), 4 * encoded_[i].dwords.size())
+        << print(instructions_[i]) << " -> " << encoded_[i].text;
+    ++of_size[encoded_size(instructions_[i])];
+    lengthened += instructions_[i].mods.long_form ? 1 : 0;
+  }
+  EXPECT_GT(of_size[4], 400);
+  EXPECT_GT(of_size[8], 800);
+  EXPECT_GT(of_size[16], 10);
+  EXPECT_GT(lengthened, 20);
+}
+
+// VOPC and v_cndmask have a short encoding when VCC is the mask, which the variants above do not reach together.
+TEST(Print, SizeDependsOnTheMask) {
+  const auto size = [](Op op, std::vector<Operand> operands) {
+    return encoded_size({op, std::move(operands), {}, {}, {}, 0, {}});
+  };
+  EXPECT_EQ(size(Op::kVCmpGtF32, {vcc(), sgpr(3), vgpr(1)}), 4u);
+  EXPECT_EQ(size(Op::kVCmpGtF32, {vcc(), vgpr(1), sgpr(3)}), 8u);
+  EXPECT_EQ(size(Op::kVCmpGtF32, {sgpr(0, 2), vgpr(1), vgpr(2)}), 8u);
+  EXPECT_EQ(size(Op::kVCndmaskB32, {vgpr(0), Imm{1}, vgpr(2), vcc()}), 4u);
+  EXPECT_EQ(size(Op::kVCndmaskB32, {vgpr(0), vgpr(2), Imm{1}, vcc()}), 8u);
+  EXPECT_EQ(size(Op::kSMovB64, {exec(), Imm{-1}}), 4u);
+  EXPECT_EQ(size(Op::kSAddU32, {sgpr(0), Imm{1000}, Imm{1000}}), 8u);
+}
+
 TEST_F(PrintTest, ConstantsKeepTheirBits) {
   int checked = 0;
   for (std::size_t i = 0; i < instructions_.size(); ++i) {
@@ -301,6 +333,9 @@ TEST(Print, KnownForms) {
   EXPECT_EQ(text(Op::kVPkFmaF32, {vgpr(0, 2), sgpr(2, 2), vgpr(4, 2), FloatImm{1.0f}}, m),
             "v_pk_fma_f32 v[0:1], s[2:3], v[4:5], 1.0 op_sel_hi:[0,1,1]");
   EXPECT_EQ(text(Op::kVMulF32, {vgpr(0), FloatImm{0.125f}, vgpr(1)}), "v_mul_f32 v0, 0x3e000000, v1");
+  m = {};
+  m.long_form = true;
+  EXPECT_EQ(text(Op::kVMulF32, {vgpr(0), FloatImm{2.0f}, vgpr(1)}, m), "v_mul_f32_e64 v0, 2.0, v1");
   EXPECT_EQ(text(Op::kSMovB64, {exec(), Imm{-1}}), "s_mov_b64 exec, -1");
   EXPECT_EQ(text(Op::kSWaitcnt, {Imm{0x0074}}), "s_waitcnt vmcnt(4) lgkmcnt(0)");
   EXPECT_EQ(text(Op::kSWaitcnt, {Imm{0xcf7f}}), "s_waitcnt vmcnt(63) expcnt(7) lgkmcnt(15)");
