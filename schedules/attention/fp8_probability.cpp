@@ -121,7 +121,7 @@ void far_path(StageWriter& w, const Variant& v) {
   w.op(Op::kVLshlrevB32, {weight, Imm{23}, w.reg("prob_scale")}, "E8M0 code to float: 2^exponent");
   for (std::uint16_t part = 0; part < v.sum_parts(); ++part) {
     const Reg total = w.reg("row_sum").sub(part);
-    w.op(Op::kVFmaF32, {total, sum.sub(part), weight, total});
+    w.op(Op::kVFmaF32, {total, sum.sub(part), weight, total}, "row sum");
   }
 }
 
