@@ -34,7 +34,7 @@ std::vector<KernelSpec> e4m3_variants(MaskKind mask) {
 
 Fp8Outcome run(Fp8Case c) {
   static const auto device = sim::make_sim_device({.checks = SimChecks::kStrict}).value();
-  c.placement = "fp8_pingpong";
+  c.placement = c.spec.near_keys == schedules::NearKeys::kBf16 ? "fp8_near_pingpong" : "fp8_pingpong";
   const Expected<Fp8Outcome> outcome = run_fp8_case(c, *device);
   EXPECT_TRUE(outcome) << describe(c) << "\n" << (outcome ? "" : to_string(outcome.error()));
   return outcome ? *outcome : Fp8Outcome{};
@@ -68,6 +68,21 @@ TEST(Fp8Nan, InAKeyReachesTheRowsThatSeeIt) {
       Fp8Case c{.query_length = 100, .key_length = 130, .spec = spec};
       const std::uint8_t nan = kNans[++turn % 2];
       c.change = [&](Fp8Inputs& in) { in.k_row(0, key, 0)[turn % 3 == 0 ? in.dim - 1 : 5] = nan; };
+      expect_like_fp64(c);
+    }
+  }
+}
+
+// Mixed precision: a key of the BF16 loop for all rows (5), for some (200, 330: the diagonal block) and the 8-bit loop
+// for the rest; and a query.
+TEST(Fp8Nan, BeforeAndInTheLoopBehindNearKeys) {
+  for (KernelSpec spec : e4m3_variants(MaskKind::kCausal)) {
+    spec.near_keys = schedules::NearKeys::kBf16;
+    for (const std::int64_t token : {5, 200, 330}) {
+      Fp8Case c{.query_length = 400, .key_length = 400, .spec = spec};
+      c.change = [&](Fp8Inputs& in) { in.k_row(0, token, 0)[7] = 0x7f; };
+      expect_like_fp64(c);
+      c.change = [&](Fp8Inputs& in) { in.q_row(0, token, 0)[7] = 0x7f; };
       expect_like_fp64(c);
     }
   }
