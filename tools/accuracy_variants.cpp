@@ -128,8 +128,7 @@ reference::ProbabilityRule probability_rule(const AccuracyVariant& variant) {
   return {.rounding = o.probability == Probability::kLean ? Rule::Rounding::kLean : Rule::Rounding::kExact,
           .scaling = o.scaling == BlockScaling::kBlocks ? Rule::Scaling::kBlocks : Rule::Scaling::kNone,
           .byte_rounding = o.byte_rounding == ByteRounding::kTruncate ? reference::ByteRounding::kTruncate
-                                                                      : reference::ByteRounding::kNearestEven,
-          .reference = o.near_keys == NearKeys::kFp8 ? Rule::Reference::kFirstBlock : Rule::Reference::kRowMaximum};
+                                                                      : reference::ByteRounding::kNearestEven};
 }
 
 reference::NearBlocks near_blocks(const AccuracyVariant& variant) {

@@ -28,6 +28,8 @@ void load_values(StageWriter& w);
 void read_keys(StageWriter& w);
 void read_values(StageWriter& w);
 void scores(StageWriter& w);
+// Scores of keys that a query does not see become -inf; the block starts at key `position` (SGPR).
+void hide_keys(StageWriter& w, jit::Reg position);
 void mask(StageWriter& w);
 void row_maximum(StageWriter& w);
 // `slack`: binades that a block may rise above the reference before it moves.

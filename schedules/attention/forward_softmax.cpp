@@ -29,8 +29,7 @@ void max_over_halves(StageWriter& w, Reg x) {
 
 }  // namespace
 
-void mask(StageWriter& w) {
-  const Reg position = w.reg("key_position");
+void hide_keys(StageWriter& w, Reg position) {
   const Reg end = w.stemp("block_end");
   const jit::Label skip = w.new_label();
   w.op(Op::kSAddI32, {end, position, Imm{static_cast<std::int32_t>(kKeyTile - 1)}});
@@ -55,6 +54,11 @@ void mask(StageWriter& w) {
     }
   }
   w.place(skip);
+}
+
+void mask(StageWriter& w) {
+  const Reg position = w.reg("key_position");
+  hide_keys(w, position);
   w.op(Op::kSAddI32, {position, position, Imm{static_cast<std::int32_t>(kKeyTile)}});
 }
 

@@ -46,6 +46,8 @@ std::vector<Tile> make_tiles(const Variant& v) {
       vector_tile("bias", kState, 2),
       vector_tile("row_sum", kState, v.sum_registers()),
       scalar_tile("key_position", kState, 1),
+      scalar_tile("mask_jump", kState, 1),
+      scalar_tile("mask_from", kState, 1),
       vector_tile("score_start", v.folded() ? kState : kConstant, 16),
       vector_tile("q", kConstant, 8, v.steps()),
       vector_tile("q_scale", kConstant, 1),
@@ -59,6 +61,7 @@ std::vector<Tile> make_tiles(const Variant& v) {
       scalar_tile("scale", kConstant, 2),
       scalar_tile("v_descale", kConstant, 1),
       scalar_tile("first_limit", kConstant, 1),
+      scalar_tile("key_length", kConstant, 1),
       scalar_tile("kernarg", kConstant, 2),
       scalar_tile("head", kConstant, 1),
       scalar_tile("batch", kConstant, 1),
@@ -72,6 +75,7 @@ std::vector<Tile> make_tiles(const Variant& v) {
   for (const std::string operand : {"k", "v"}) {
     tiles.push_back(scalar_tile(operand + "_desc", kState, 4));
     tiles.push_back(scalar_tile(operand + "_left", kState, 1));
+    tiles.push_back(scalar_tile(operand + "_jump", kState, 1));
     tiles.push_back(scalar_tile(operand + "_stride", kConstant, 1));
     tiles.push_back(scalar_tile(operand + "_lds", kConstant, 1));
     tiles.push_back(vector_tile(operand + "_offset", kConstant, 1, forward::kMaxLoadRounds));
@@ -130,11 +134,20 @@ std::vector<Stage> make_stages(const Variant& v) {
   std::vector<Access> add_sum;
   if (v.always_exponents()) add_sum = {{"block_sum", kRead}, {"prob_scale", kRead}, {"row_sum", kUpdate}};
   return {
-      {"load_k", {{"k", kWrite}, {"k_desc", kUpdate}, {"k_left", kUpdate}}, kHarmless, with(fp8::load_keys)},
-      {"load_v", {{"v", kWrite}, {"v_desc", kUpdate}, {"v_left", kUpdate}}, kHarmless, fp8::load_values},
+      {"load_k",
+       {{"k", kWrite}, {"k_desc", kUpdate}, {"k_left", kUpdate}, {"k_jump", kUpdate}},
+       kHarmless,
+       with(fp8::load_keys)},
+      {"load_v",
+       {{"v", kWrite}, {"v_desc", kUpdate}, {"v_left", kUpdate}, {"v_jump", kUpdate}},
+       kHarmless,
+       fp8::load_values},
       {"read_k", {{"k", kRead}, {"k_frag", kWrite}}, kHarmless, with(fp8::read_keys)},
       {"qk", qk, kHarmless, with(fp8::scores)},
-      {"mask", {{"score", kUpdate}, {"key_position", kUpdate}}, kHarmless, forward::mask},
+      {"mask",
+       {{"score", kUpdate}, {"key_position", kUpdate}, {"mask_jump", kUpdate}, {"mask_from", kUpdate}},
+       kHarmless,
+       fp8::mask},
       {"max",
        {{"score", kRead}, {"reference_limit", kRead}, {"block_max", kWrite}, {"moved", kWrite}},
        kHarmless,

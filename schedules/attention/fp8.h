@@ -8,7 +8,8 @@
 //  scaled
 //    MFMA takes it away again; without them all blocks share one reference with a top of 2^8;
 //  - the row sum adds the rounded probabilities, on the matrix pipe;
-//  - the reference moves by powers of two, by a wave-uniform branch, before any conversion;
+//  - the first block is visited first, then from the last one a workgroup sees down to the second;
+//  - the reference moves to the row's maximum, lazily, by a wave-uniform branch, before any conversion;
 //  - folded form: the scaled MFMA and its C operand deliver t for exponent -8; a wave-uniform branch sends blocks whose
 //    rows need a block exponent down the far path.
 #pragma once

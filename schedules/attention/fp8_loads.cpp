@@ -2,6 +2,7 @@
 #include "schedules/attention/fp8_parts.h"
 
 namespace zyfa::schedules::fp8 {
+using jit::Imm;
 using jit::Op;
 using jit::Reg;
 
@@ -11,15 +12,24 @@ forward::OperandTile key_tile(const Variant& v) {
 
 forward::OperandTile value_tile() { return {"v", kValueRowBytes, forward::Swizzle::kTransposeB8}; }
 
-void load_keys(StageWriter& w, const Variant& v) {
-  forward::load_block(w, key_tile(v));
-  forward::step_operand(w, key_tile(v));
+namespace {
+
+// Blocks are visited in the order of start_blocks(); a stage may run a few past the end.
+void load_and_step(StageWriter& w, const forward::OperandTile& tile) {
+  const Reg left = w.reg(tile.name + "_left");
+  const Reg jump = w.reg(tile.name + "_jump");
+  const Reg rows = w.stemp(tile.name + "_rows");
+  w.op(Op::kSCmpGtI32, {left, w.reg("key_length")}, "before the first key?");
+  w.op(Op::kSCselectB32, {rows, Imm{0}, left});
+  forward::load_block(w, tile, rows);
+  forward::step_operand(w, tile, jump);
+  w.op(Op::kSMovB32, {jump, Imm{-static_cast<std::int32_t>(kKeyTile)}}, "then the block before");
 }
 
-void load_values(StageWriter& w) {
-  forward::load_block(w, value_tile());
-  forward::step_operand(w, value_tile());
-}
+}  // namespace
+
+void load_keys(StageWriter& w, const Variant& v) { load_and_step(w, key_tile(v)); }
+void load_values(StageWriter& w) { load_and_step(w, value_tile()); }
 
 void read_keys(StageWriter& w, const Variant& v) {
   for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {

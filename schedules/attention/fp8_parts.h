@@ -20,9 +20,10 @@ inline constexpr std::uint32_t kKeyBlocks = kKeyTile / 32;
 // up.
 inline constexpr float kTopBinades = 8.0F;
 inline constexpr float kTopValue = 256.0F;
-// How far a block may rise above the reference of its row before the reference moves: with exponents 8 binades; without
-// them as far as codes reach (126 = 448 = 2^8.8).
-inline constexpr float kExponentSlack = 8.0F;
+// How far a block may rise above the reference of its row before the reference moves to its maximum: as far as codes
+// reach above the top (126 = 448 = 2^8.8). Where an exponent would allow more, a reference that is not the row's
+// maximum still costs accuracy: the largest probability, a code of its own at the maximum, falls between two
+// (docs/numerics.md).
 inline constexpr float kTopSlack = 0.8F;
 // Exponents stay in E8M0's range with room: 2^-119 of the reference is nothing.
 inline constexpr float kLeastExponent = -119.0F;
@@ -78,6 +79,7 @@ void load_values(StageWriter& w);
 void read_keys(StageWriter& w, const Variant& v);
 void read_values(StageWriter& w);
 void scores(StageWriter& w, const Variant& v);
+void mask(StageWriter& w);
 void row_maximum(StageWriter& w, const Variant& v);
 void move_reference(StageWriter& w, const Variant& v);
 void probabilities(StageWriter& w, const Variant& v);

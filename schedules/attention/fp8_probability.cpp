@@ -2,6 +2,7 @@
 // (gfx950-isa.md 1.1).
 #include <array>
 
+#include "schedules/attention/forward_parts.h"
 #include "schedules/attention/fp8_parts.h"
 
 namespace zyfa::schedules::fp8 {
@@ -146,6 +147,21 @@ void folded_probabilities(StageWriter& w, const Variant& v) {
 }
 
 }  // namespace
+
+void mask(StageWriter& w) {
+  // Past the end everything is hidden, also the first block, which was visited first. Lengths are at most 2^30
+  // (zyfa/attention.h).
+  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
+  constexpr std::int32_t kBeyondAllKeys = (1 << 30) + kBlock;
+  const Reg position = w.reg("key_position");
+  const Reg first_key = w.stemp("first_key");
+  w.op(Op::kSCmpLtI32, {position, w.reg("mask_from")}, "past the end?");
+  w.op(Op::kSCselectB32, {first_key, Imm{kBeyondAllKeys}, position});
+  forward::hide_keys(w, first_key);
+  w.op(Op::kSAddI32, {position, position, w.reg("mask_jump")}, "next block");
+  w.op(Op::kSMovB32, {w.reg("mask_jump"), Imm{-kBlock}});
+  w.op(Op::kSMovB32, {w.reg("mask_from"), Imm{kBlock}});
+}
 
 void probabilities(StageWriter& w, const Variant& v) {
   if (v.two_paths()) {

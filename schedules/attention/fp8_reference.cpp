@@ -40,35 +40,24 @@ void scale_outputs(StageWriter& w, const Variant& v, Reg factor) {
   }
 }
 
-// factor = 2^-steps, exactly; NaN where `moved_to` is, which is finite otherwise.
-Reg rescale_factor(StageWriter& w, Reg steps, Reg moved_to) {
+// factor = 2^-(distance in units); NaN for a distance of NaN.
+Reg rescale_factor(StageWriter& w, const Variant& v, Reg distance) {
   const Reg factor = w.vtemp("factor", 2);
-  const Reg count = w.vtemp("binades");
-  w.op(Op::kVCvtI32F32, {count, steps});
-  w.op(Op::kVMaxI32, {count, Imm{0}, count});
-  w.op(Op::kVSubU32, {count, Imm{0}, count});
-  w.op(Op::kVLdexpF32, {factor.sub(0), FloatImm{1.0F}, count}, "2^(old - new), exact");
-  w.op(Op::kVFmaF32, {factor.sub(0), moved_to, Imm{0}, factor.sub(0)}, "NaN if the reference is");
+  w.op(Op::kVMulF32, {factor.sub(0), FloatImm{-1.0F / v.units()}, distance});
+  w.op(Op::kVExpF32, {factor.sub(0), factor.sub(0)}, "2^(old - new)");
   w.op(Op::kVMovB32, {factor.sub(1), factor.sub(0)});
   return factor;
 }
 
-// Whole binades from `distance` (in units) up, at least 0.
-Reg binades_up(StageWriter& w, const Variant& v, Reg distance) {
-  const Reg steps = w.vtemp("steps");
-  w.op(Op::kVMaximum3F32, {steps, distance, Imm{0}, Imm{0}});
-  w.op(Op::kVMulF32, {steps, FloatImm{1.0F / v.units()}, steps});
-  w.op(Op::kVCeilF32, {steps, steps}, "whole binades");
-  return steps;
-}
-
 // Exact P only, whose conversion keeps NaN: the row-sum MFMA has two queries in a column, and 0 * NaN would reach the
 // other one. O and the row sum keep a lost row's NaN from here on; its probabilities become 0 and its reference none.
-void silence_nan_rows(StageWriter& w, Reg none) {
+void silence_nan_rows(StageWriter& w) {
+  const Reg none = w.vtemp("no_reference");
   const Reg reference = w.reg("reference");
   const Reg maximum = w.reg("block_max");
   const Reg hidden = w.vtemp("minus_inf");
   const Reg lost = w.stemp("lost", 2);
+  w.op(Op::kVMovB32, {none, FloatImm{kNoReference}});
   w.op(Op::kVMovB32, {hidden, Imm{static_cast<std::int32_t>(0xff800000)}});
   w.op(Op::kVCmpNleF32, {lost, reference, reference}, "NaN?");
   w.op(Op::kVCndmaskB32, {reference, reference, none, lost});
@@ -81,27 +70,18 @@ void silence_nan_rows(StageWriter& w, Reg none) {
   }
 }
 
-// Multiply-add form: block_max and reference are scores. The first real score sets the reference as it is, later ones
-// raise it by whole binades.
+// Multiply-add form: block_max and reference are scores. "No reference" lies below every score, and moving from it
+// multiplies an O of 0 by 0.
 void move_score_reference(StageWriter& w, const Variant& v) {
   const Reg reference = w.reg("reference");
+  const Reg maximum = w.reg("block_max");
   const Reg distance = w.vtemp("distance");
-  const Reg raised = w.vtemp("raised");
-  const Reg first = w.vtemp("first");
-  const Reg units = scalar_constant(w, v.units(), "units");
-  const Reg none = w.vtemp("no_reference");
-  const Reg unset = w.stemp("unset", 2);
-  w.op(Op::kVMovB32, {none, FloatImm{kNoReference}});
-  w.op(Op::kVSubF32, {distance, w.reg("block_max"), reference});
-  const Reg steps = binades_up(w, v, distance);
-  w.op(Op::kVFmaF32, {raised, steps, units, reference}, "raised by whole binades");
-  w.op(Op::kVMaximum3F32, {first, w.reg("block_max"), none, none}, "the first score, or none still");
-  w.op(Op::kVCmpEqF32, {unset, reference, none});
-  w.op(Op::kVCndmaskB32, {reference, raised, first, unset});
-  const Reg factor = rescale_factor(w, steps, reference);
-  if (!v.lean()) silence_nan_rows(w, none);
-  const float slack = v.uses_exponents() ? kExponentSlack : kTopSlack;
-  w.op(Op::kVAddF32, {w.reg("reference_limit"), FloatImm{v.units() * slack}, reference});
+  w.op(Op::kVMovB32, {distance, reference});
+  w.op(Op::kVMaximum3F32, {reference, maximum, reference, reference}, "the row's maximum so far");
+  w.op(Op::kVSubF32, {distance, reference, distance});
+  const Reg factor = rescale_factor(w, v, distance);
+  if (!v.lean()) silence_nan_rows(w);
+  w.op(Op::kVAddF32, {w.reg("reference_limit"), FloatImm{v.units() * kTopSlack}, reference});
   if (!v.uses_exponents()) {
     const Reg bias = w.reg("bias");
     w.op(Op::kVSubF32, {bias.sub(0), FloatImm{v.top()}, reference}, "what a score gets before conversion");
@@ -125,12 +105,12 @@ void move_folded_reference(StageWriter& w, const Variant& v) {
   const Reg real = w.stemp("sees_a_key", 2);
   w.op(Op::kVMovB32, {none, FloatImm{kNoReference}});
   w.op(Op::kVSubrevF32, {distance, FloatImm{v.top()}, maximum}, "above the top, in units");
-  const Reg steps = binades_up(w, v, distance);
-  w.op(Op::kVMulF32, {delta, FloatImm{v.units()}, steps});
+  w.op(Op::kVMaximum3F32, {delta, distance, Imm{0}, Imm{0}});
+  const Reg factor = rescale_factor(w, v, delta);
   w.op(Op::kVCmpNleF32, {real, maximum, none}, "a score or NaN");
   w.op(Op::kVCmpEqF32, {unset, limit, none});
   w.op(Op::kSAndB64, {unset, unset, real});
-  w.op(Op::kVCndmaskB32, {delta, delta, distance, unset}, "the first score sets the reference as it is");
+  w.op(Op::kVCndmaskB32, {delta, delta, distance, unset}, "the first score may lower it: O is 0 still");
   w.op(Op::kVMovB32, {bound, FloatImm{v.top() + v.units() * kTopSlack}});
   w.op(Op::kVCndmaskB32, {limit, limit, bound, real});
   w.op(Op::kVAddF32, {reference, delta, reference});
@@ -146,7 +126,7 @@ void move_folded_reference(StageWriter& w, const Variant& v) {
   for (std::uint16_t r = 0; r < kTupleScores; ++r) {
     w.op(Op::kVMovB32, {w.reg("score_start").sub(r), start}, "C operand of the next blocks");
   }
-  scale_outputs(w, v, rescale_factor(w, steps, reference));
+  scale_outputs(w, v, factor);
 }
 
 }  // namespace

@@ -241,7 +241,6 @@ void clear_state(StageWriter& w, const Variant& v) {
   for (std::uint16_t r = 0; r < v.sum_registers(); ++r) w.op(Op::kVMovB32, {w.reg("row_sum").sub(r), Imm{0}});
   w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{v.folded() ? 0.0F : kNoReference}});
   w.op(Op::kVMovB32, {w.reg("reference_limit"), FloatImm{kNoReference}});
-  w.op(Op::kSMovB32, {w.reg("key_position"), Imm{0}});
   if (!v.uses_exponents() && !v.folded()) {
     for (std::uint16_t r = 0; r < 2; ++r) w.op(Op::kVMovB32, {w.reg("bias").sub(r), FloatImm{-kNoReference}});
   }
@@ -293,8 +292,7 @@ void take_over_reference(StageWriter& w, const Variant& v) {
     return;
   }
   w.op(Op::kVCndmaskB32, {reference, scaled, none, unset});
-  const float slack = v.uses_exponents() ? kExponentSlack : kTopSlack;
-  w.op(Op::kVAddF32, {limit, FloatImm{v.units() * slack}, reference});
+  w.op(Op::kVAddF32, {limit, FloatImm{v.units() * kTopSlack}, reference});
   if (v.uses_exponents()) return;
   const Reg bias = w.reg("bias");
   w.op(Op::kVSubF32, {bias.sub(0), FloatImm{v.top()}, reference});
@@ -302,45 +300,59 @@ void take_over_reference(StageWriter& w, const Variant& v) {
   w.op(Op::kVMovB32, {bias.sub(1), bias.sub(0)});
 }
 
-// Blocks 1 to near_from - 1; the near loop has taken the others (near.h). Keys from there on are hidden, for stages
-// that run past the last iteration.
-void take_over_position(StageWriter& w, const SetupRegs& s) {
-  const Reg last = w.stemp("last_key");
-  const Reg bound = w.vtemp("last_key_bound");
-  w.op(Op::kSLshlB32, {last, w.reg("near_from"), Imm{6}});
-  w.op(Op::kSSubI32, {last, last, Imm{1}});
-  w.op(Op::kSMinI32, {w.reg("first_limit"), w.reg("first_limit"), last});
-  w.op(Op::kVLshlrevB32, {bound, Imm{2}, s.half});
-  w.op(Op::kVSubU32, {bound, last, bound});
-  w.op(Op::kVMinI32, {w.reg("key_limit"), bound, w.reg("key_limit")}, "as prepare_limits() has it: less 4 * half");
+// Blocks near_from - 1 down to 1: the near loop has taken the others (near.h).
+void take_over_trips(StageWriter& w) {
   w.op(Op::kSMinI32, {w.trips(), w.reg("near_from"), w.reg("blocks")});
   w.op(Op::kSSubI32, {w.trips(), w.trips(), Imm{1}});
   w.op(Op::kSMaxI32, {w.trips(), w.trips(), Imm{0}}, "blocks between the first and the diagonal");
-  w.op(Op::kSMovB32, {w.reg("key_position"), imm(kKeyTile)});
+}
+
+// The first block, which holds a sink if there is one, then from the last block down to the second: the row maximum is
+// nearly always found in the first two visited, and the reference then stays. Behind near keys there is no first block
+// to visit.
+void start_blocks(StageWriter& w, const SetupRegs& s, const Variant& v) {
+  const Reg position = w.reg("key_position");
+  const Reg last = w.stemp("last_block");
+  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
+  w.op(Op::kSMovB32, {w.reg("key_length"), s.lengths.sub(1)});
+  w.op(Op::kSLshlB32, {last, w.trips(), Imm{6}});
+  if (v.near) {
+    w.op(Op::kSMovB32, {position, last});
+    forward::step_operand(w, key_tile(v), position);
+    forward::step_operand(w, value_tile(), position);
+    w.op(Op::kSMovB32, {last, Imm{-kBlock}});
+  } else {
+    w.op(Op::kSMovB32, {position, Imm{0}});
+    w.op(Op::kSSubI32, {last, last, Imm{kBlock}});
+    w.op(Op::kSMaxI32, {last, last, Imm{0}}, "from the first block to the last");
+  }
+  for (const std::string name : {"k_jump", "v_jump", "mask_jump"}) w.op(Op::kSMovB32, {w.reg(name), last});
+  w.op(Op::kSMovB32, {w.reg("mask_from"), Imm{v.near ? kBlock : 0}});
 }
 
 }  // namespace
 
 void setup(StageWriter& w, const Variant& v) {
   const SetupRegs s = v.near ? forward::resume_setup(w) : forward::begin_setup(w, v.mask);
-  const std::uint32_t first_row = v.near ? kKeyTile : 0;
   load_queries(w, s, v);
-  forward::prepare_operand(w, s, key_tile(v), kK, first_row);
-  forward::prepare_operand(w, s, value_tile(), kV, first_row);
+  forward::prepare_operand(w, s, key_tile(v), kK);
+  forward::prepare_operand(w, s, value_tile(), kV);
   prepare_key_reads(w, s, v);
   prepare_value_reads(w, s);
   v.always_exponents() ? prepare_dense_ones(w, s) : prepare_sparse_ones(w, s);
   set_constants(w, v);
-  if (!v.near) {
+  if (v.near) {
+    take_over_trips(w);
+  } else {
     forward::prepare_limits(w, v.mask, s);
     forward::count_trips(w, v.mask, s);
     clear_state(w, v);
   }
+  start_blocks(w, s, v);
   apply_scale(w, s, v);
   if (v.near) {
     take_over_sums(w, v);
     take_over_reference(w, v);
-    take_over_position(w, s);
   }
 }
 

@@ -3,13 +3,15 @@
 //
 // It shares out, row_sum, reference and reference_limit with that loop: O and the row sum in units of 2^reference, the
 // reference in log2 units and equal to the row's maximum so far. Blocks: 0, then near_from to the last that the
-// workgroup sees; the 8-bit loop takes 1 to near_from - 1, which every query of the workgroup sees whole.
+// workgroup sees; the 8-bit loop takes near_from - 1 down to 1, which every query of the workgroup sees whole.
 #pragma once
 
 #include "schedules/dsl/algorithm.h"
 #include "schedules/select/kernel_spec.h"
 
 namespace zyfa::schedules {
+
+inline constexpr std::uint32_t kNearQueries = 256;  // queries that share near_from
 
 struct NearShape {
   std::uint32_t head_dim = 128;  // of q and k

@@ -90,8 +90,9 @@ void prepare_value_reads(StageWriter& w, const SetupRegs& s) {
   }
 }
 
-// near_from: the block before the one that holds the last key the workgroup's first query sees, but not before block 1;
-// without a diagonal all blocks but the first are the 8-bit loop's. trips: block 0 and those from near_from on.
+// near_from: the block before the one that holds the last key that the first of these 256 queries sees, but not before
+// block 1; without a diagonal all blocks but the first are the 8-bit loop's. trips: block 0 and those from near_from
+// on.
 void choose_blocks(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
   const Reg blocks = w.reg("blocks");
   const Reg from = w.reg("near_from");
@@ -99,7 +100,10 @@ void choose_blocks(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
   w.op(Op::kSMovB32, {blocks, w.trips()});
   if (shape.mask == MaskKind::kCausal) {
     w.op(Op::kSSubI32, {from, s.lengths.sub(1), s.lengths.sub(0)});
-    w.op(Op::kSAddI32, {from, from, s.group_row}, "last key of the workgroup's first query");
+    // Of 256 queries whatever the workgroup has, so that every placement gives the same bits.
+    const Reg first_row = w.stemp("first_row");
+    w.op(Op::kSAndB32, {first_row, s.group_row, Imm{-static_cast<std::int32_t>(kNearQueries)}});
+    w.op(Op::kSAddI32, {from, from, first_row}, "last key that the first of these queries sees");
     w.op(Op::kSAshrI32, {from, from, Imm{6}});
     w.op(Op::kSSubI32, {from, from, Imm{1}});
     w.op(Op::kSMinI32, {from, from, blocks}, "first queries beyond the last key");
@@ -163,8 +167,8 @@ forward::OperandTile value_tile() { return {"v", forward::kRowBytes, forward::Sw
 void setup(StageWriter& w, const NearShape& shape) {
   const SetupRegs s = forward::begin_setup(w, shape.mask);
   load_queries(w, s, shape);
-  forward::prepare_operand(w, s, key_tile(shape), kK, 0);
-  forward::prepare_operand(w, s, value_tile(), kV, 0);
+  forward::prepare_operand(w, s, key_tile(shape), kK);
+  forward::prepare_operand(w, s, value_tile(), kV);
   prepare_key_reads(w, s, shape);
   prepare_value_reads(w, s);
   forward::prepare_limits(w, shape.mask, s);
@@ -174,12 +178,12 @@ void setup(StageWriter& w, const NearShape& shape) {
 }
 
 void load_keys(StageWriter& w, const NearShape& shape) {
-  forward::load_block(w, key_tile(shape));
+  forward::load_block(w, key_tile(shape), w.reg("k_left"));
   step(w, key_tile(shape));
 }
 
 void load_values(StageWriter& w) {
-  forward::load_block(w, value_tile());
+  forward::load_block(w, value_tile(), w.reg("v_left"));
   step(w, value_tile());
 }
 

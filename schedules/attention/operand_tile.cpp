@@ -55,8 +55,7 @@ void swizzle_chunk(StageWriter& w, Reg chunk, Reg row, const OperandTile& tile) 
 
 }  // namespace
 
-void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile, std::int32_t args_offset,
-                     std::uint32_t first_row) {
+void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile, std::int32_t args_offset) {
   const std::string& name = tile.name;
   const Reg args = w.stemp(name + "_args", 8);
   w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{args_offset}}, name + ": address and strides");
@@ -68,11 +67,6 @@ void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile
   w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
   w.op(Op::kSMovB32, {w.reg(name + "_left"), s.lengths.sub(1)}, "keys not yet loaded");
   w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
-  if (first_row != 0) {
-    const Reg skipped = w.stemp(name + "_skipped");
-    w.op(Op::kSMovB32, {skipped, imm(first_row)});
-    step_operand(w, tile, skipped);
-  }
 
   const Reg wave_chunk = w.stemp(name + "_wave_chunk");
   w.op(Op::kSMulI32, {w.reg(name + "_lds"), w.wave(), imm(wave_bytes(w, tile))}, "this wave's share of a tile");
@@ -96,10 +90,10 @@ void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile
   }
 }
 
-void load_block(StageWriter& w, const OperandTile& tile) {
+void load_block(StageWriter& w, const OperandTile& tile, Reg rows) {
   const std::string& name = tile.name;
   const Reg desc = w.reg(name + "_desc");
-  row_span(w, desc.sub(2), {w.reg(name + "_left"), kKeyTile, w.reg(name + "_stride"), tile.row_bytes}, name);
+  row_span(w, desc.sub(2), {rows, kKeyTile, w.reg(name + "_stride"), tile.row_bytes}, name);
   const std::uint32_t share = wave_bytes(w, tile);
   for (std::uint32_t round = 0; round * kLoadBytes < share; ++round) {
     const std::uint32_t at = w.lds(name) + round * kLoadBytes;
@@ -118,21 +112,16 @@ void step_operand(StageWriter& w, const OperandTile& tile, Reg rows) {
   const Reg left = w.reg(tile.name + "_left");
   const Reg low = w.stemp("step_bytes");
   const Reg high = w.stemp("step_bytes_high");
-  w.op(Op::kSMulI32, {low, rows, w.reg(tile.name + "_stride")});
-  w.op(Op::kSMulHiU32, {high, rows, w.reg(tile.name + "_stride")});
+  const Reg stride = w.reg(tile.name + "_stride");
+  const Reg back = w.stemp("step_back");
+  w.op(Op::kSMulI32, {low, rows, stride});
+  w.op(Op::kSMulHiU32, {high, rows, stride});
+  w.op(Op::kSAshrI32, {back, rows, Imm{31}});
+  w.op(Op::kSAndB32, {back, back, stride});
+  w.op(Op::kSSubU32, {high, high, back}, "signed times unsigned");
   w.op(Op::kSAddU32, {desc.sub(0), desc.sub(0), low});
   w.op(Op::kSAddcU32, {desc.sub(1), desc.sub(1), high}, "next block of " + tile.name);
   w.op(Op::kSSubI32, {left, left, rows});
-}
-
-void step_operand(StageWriter& w, const OperandTile& tile) {
-  const Reg desc = w.reg(tile.name + "_desc");
-  const Reg left = w.reg(tile.name + "_left");
-  const Reg bytes = w.stemp("tile_bytes");
-  w.op(Op::kSLshlB32, {bytes, w.reg(tile.name + "_stride"), Imm{6}}, "64 rows");
-  w.op(Op::kSAddU32, {desc.sub(0), desc.sub(0), bytes});
-  w.op(Op::kSAddcU32, {desc.sub(1), desc.sub(1), Imm{0}}, "next block of " + tile.name);
-  w.op(Op::kSSubI32, {left, left, imm(kKeyTile)});
 }
 
 }  // namespace zyfa::schedules::forward

@@ -34,14 +34,12 @@ struct OperandTile {
   [[nodiscard]] std::uint32_t bytes() const { return kKeyTile * row_bytes; }
 };
 
-// Descriptor, lane offsets, stride, keys left and this wave's LDS share, for blocks from row `first_row` on.
-void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile, std::int32_t args_offset,
-                     std::uint32_t first_row);
+// Descriptor, lane offsets, stride, keys left and this wave's LDS share, for blocks from row 0 on.
+void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile, std::int32_t args_offset);
 
-// Loads the next block. Rows past the end come as zeros.
-void load_block(StageWriter& w, const OperandTile& tile);
-// The descriptor steps on by `rows` (SGPR, below 2^31), or by one block.
+// Loads the descriptor's block, of which `rows` (SGPR, may be 0 or less, or more than a block) exist; others are zeros.
+void load_block(StageWriter& w, const OperandTile& tile, jit::Reg rows);
+// The descriptor steps by `rows` (SGPR), on or, when negative, back.
 void step_operand(StageWriter& w, const OperandTile& tile, jit::Reg rows);
-void step_operand(StageWriter& w, const OperandTile& tile);
 
 }  // namespace zyfa::schedules::forward

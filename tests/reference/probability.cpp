@@ -155,29 +155,11 @@ class Model {
 
   void choose_references(const ProbabilityRule& rule) {
     const std::int64_t last = (end_ + kTileKeys - 1) / kTileKeys;
-    if (rule.reference == ProbabilityRule::Reference::kFirstBlock) {
-      run_references(rule, last);
-      return;
-    }
     for (std::int64_t r = 0; r < rows_; ++r) {
       const double* x = scores_.data() + r * stride_;
       const double maximum = seen_[r].end == 0 ? -kInfinity : *std::max_element(x, x + seen_[r].end);
       for (std::int64_t block = 0; block < last; ++block) {
         reference(r, block) = rule.reference == ProbabilityRule::Reference::kInteger ? std::floor(maximum) : maximum;
-      }
-    }
-  }
-
-  void run_references(const ProbabilityRule& rule, std::int64_t last) {
-    const double slack = rule.scaling == ProbabilityRule::Scaling::kNone ? 0.8 : 8.0;
-    for (std::int64_t block = 0; block < last; ++block) {
-      bool moves = false;
-      for (std::int64_t r = 0; r < rows_; ++r) {
-        reference(r, block) = block == 0 ? block_maximum(r, 0) : reference(r, block - 1);
-        moves = moves || block_maximum(r, block) > reference(r, block) + slack;
-      }
-      for (std::int64_t r = 0; moves && r < rows_; ++r) {
-        reference(r, block) += std::max(0.0, std::ceil(block_maximum(r, block) - reference(r, block)));
       }
     }
   }

@@ -38,10 +38,8 @@ struct LeanError {
 struct ProbabilityRule {
   enum class Rounding { kNone, kLean, kExact };
   enum class Scaling { kBlocks, kNone };
-  // The row maximum as it is; or rounded down to an integer, which makes block exponents those of absolute scores; or,
-  // as our kernels do in one pass, the first block's maximum, raised by whole binades for the rows of a wave (32
-  // queries) that need it when a block of any lies more than 8 binades (without block exponents 0.8) above it.
-  enum class Reference { kRowMaximum, kInteger, kFirstBlock };
+  // The row maximum as it is, or rounded down to an integer, which makes block exponents those of absolute scores.
+  enum class Reference { kRowMaximum, kInteger };
   enum class RowSum { kRounded, kUnrounded };
 
   Rounding rounding = Rounding::kLean;

@@ -45,9 +45,9 @@ TEST(Fp8Error, OfGaussianRowsIsThatOfTheRule) {
     }
     const bool is_lean = spec.probability == ProbabilityRule::kLean;
     const double rule = is_lean ? lean : exact;
-    // A key that dominates its row hides its error in the sum.
+    // A key that dominates its row has a code of its own, at the reference, and hides its error in the sum.
     EXPECT_LE(figures.relative_rms_percent, 1.1 * rule) << describe(c);
-    EXPECT_GE(figures.relative_rms_percent, 0.7 * rule) << describe(c);
+    EXPECT_GE(figures.relative_rms_percent, 0.5 * rule) << describe(c);
     EXPECT_LE(std::abs(mean), 0.005) << describe(c);
     EXPECT_LE(figures.lse_max_abs, 0.09) << describe(c);
     sums[is_lean ? 0 : 1] += figures.relative_rms_percent / (is_lean ? 12 : 8);

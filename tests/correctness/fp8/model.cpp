@@ -30,7 +30,7 @@ struct Rule {
         conversion(conversion_rule) {
     units = lean ? 8.0 : 1.0;
     one = !lean ? 0.0 : spec.byte_rounding == schedules::ByteRounding::kNearest ? 55.543 : 56.043;
-    slack = exponents && !folded ? 8.0 : 0.8;
+    slack = 0.8;
   }
 
   [[nodiscard]] double probability(double t) const {
@@ -102,8 +102,8 @@ class Wave {
         row.reference = to;
         continue;
       }
-      const double binades = std::ceil(std::max(0.0, to - row.reference) / rule_.units);
-      row.reference += rule_.units * binades;
+      const double binades = std::max(0.0, to - row.reference) / rule_.units;
+      row.reference = std::max(row.reference, to);
       row.sum *= std::exp2(-binades);
       for (double& x : row.out) x *= std::exp2(-binades);
     }
@@ -182,7 +182,10 @@ ModelledAttention modelled_attention(const Fp8Case& c, const Fp8Inputs& inputs, 
         rows[r].scores = head.scores(in.q_row(b, i, h), c.spec.element, rows[r].seen, scale);
       }
       Wave wave(rule, std::move(rows), modelled);
-      for (std::int64_t first = 0; first < c.key_length; first += kBlock) wave.add_block(first, head.values);
+      if (c.key_length > 0) wave.add_block(0, head.values);
+      for (std::int64_t first = (c.key_length - 1) / kBlock * kBlock; first > 0; first -= kBlock) {
+        wave.add_block(first, head.values);
+      }
       for (std::size_t r = 0; r < wave.rows().size(); ++r) {
         const Row& done = wave.rows()[r];
         if (done.seen == 0) continue;

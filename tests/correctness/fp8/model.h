@@ -2,8 +2,9 @@
 // that moves as theirs does (schedules/attention/fp8.h), for 32 queries at a time. What is left between it and a
 // kernel is the rounding of O to BF16 and a code here and there whose exact value lies at a half.
 //
-// Reference: the maximum of the first block in which a row sees a key; when the maximum of a later block passes the
-// window in any of the 32 rows, each row's reference rises by whole binades to at least its own maximum.
+// The first block is visited first, then from the last to the second. Reference: the maximum of the first one in which
+// a row sees a key; when the maximum of a later one passes the window in any of the 32 rows, each row's reference rises
+// to its own maximum.
 #pragma once
 
 #include "tests/correctness/fp8/harness.h"

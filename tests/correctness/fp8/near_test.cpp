@@ -71,6 +71,9 @@ TEST(Fp8Near, EveryVariantUnderEveryPlacement) {
         EXPECT_LT(outcome->figures.lse_max_abs, kMaxLse) << describe(c);
         EXPECT_EQ(outcome->figures.mismatched_nan, 0) << describe(c);
         EXPECT_TRUE(outcome->outside_untouched) << describe(c);
+        if (naive.o.empty()) naive = *outcome;
+        EXPECT_EQ(outcome->o, naive.o) << describe(c);
+        EXPECT_EQ(outcome->lse, naive.lse) << describe(c);
       }
     }
   }

@@ -159,34 +159,6 @@ TEST(RoundedAttention, IntegerReferenceRoundsTheLargest) {
   EXPECT_NEAR(run({{5.5}, {1.0}}, {}).lse[0], 5.5 * std::numbers::ln2, 1e-12);
 }
 
-// The first block's maximum sets where codes fall; later blocks raise it by whole binades.
-TEST(RoundedAttention, FirstBlockReference) {
-  using enum ProbabilityRule::Reference;
-  Row row;
-  row.x.assign(64, 0.25);
-  row.x.resize(128, 3.0);
-  row.v.assign(64, 0.0);
-  row.v.resize(128, 1.0);
-  // Reference 0.25, 3 binades of e = ceil(2.75 - 8) = -5: t = 8 * 7.75 + c = 117.543, code 118 = 224 where 2^7.75 =
-  // 215.3.
-  const double second = 224.0 / 256.0 * 8.0;
-  EXPECT_NEAR(run(row, {.reference = kFirstBlock}).o[0], second / (1 + second), 1e-12);
-  // Without exponents 2.75 binades move the reference by 3, to 3.25: t = 119.543 - 2, code 118 again.
-  EXPECT_NEAR(run(row, {.scaling = Scaling::kNone, .reference = kFirstBlock}).o[0], second / (1 + second), 1e-12);
-  // Nothing moves for 0.7 binades: t = 8 * 8.7 + c = 125.1, code 125 = 416 where 2^8.7 = 415.9.
-  row.x.assign(64, 0.0);
-  row.x.resize(128, 0.7);
-  EXPECT_NEAR(run(row, {.scaling = Scaling::kNone, .reference = kFirstBlock}).o[0], 416.0 / (416.0 + 256.0), 1e-12);
-  // A block 20 binades up moves it, and what was added before keeps its weight.
-  row.x.assign(64, 0.0);
-  row.x.resize(128, 20.0);
-  row.v.assign(64, 1.0);
-  row.v.resize(128, 0.0);
-  EXPECT_NEAR(run(row, {.scaling = Scaling::kNone, .reference = kFirstBlock}).o[0] * (1 + std::exp2(-20.0)),
-              std::exp2(-20.0), 1e-18);
-  EXPECT_EQ(run(row, {.scaling = Scaling::kNone}).o[0], 0.0);
-}
-
 struct Problem {
   Doubles q, k, v;
   std::vector<std::uint16_t> bits;
