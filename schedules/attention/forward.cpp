@@ -1,29 +1,16 @@
 #include "schedules/attention/forward.h"
 
 #include "schedules/attention/forward_parts.h"
+#include "schedules/dsl/tiles.h"
 
 namespace zyfa::schedules {
 namespace {
 
-using jit::Bank;
-
-Tile lds_tile(std::string name) {
-  return {std::move(name), TileSpace::kLds, TileLife::kIteration, {}, forward::kTileBytes};
-}
-
-Tile vector_tile(std::string name, TileLife life, std::uint16_t registers, std::uint16_t tuples = 1) {
-  return {std::move(name), TileSpace::kRegisters, life, {Bank::kVgpr, registers, tuples}, 0};
-}
-
-Tile scalar_tile(std::string name, TileLife life, std::uint16_t registers) {
-  return {std::move(name), TileSpace::kRegisters, life, {Bank::kSgpr, registers, 1}, 0};
-}
-
 std::vector<Tile> make_tiles() {
   using enum TileLife;
   std::vector<Tile> tiles{
-      lds_tile("k"),
-      lds_tile("v"),
+      lds_tile("k", forward::kTileBytes),
+      lds_tile("v", forward::kTileBytes),
       vector_tile("k_frag", kIteration, 4, forward::kKeyBlocks * forward::kHeadSteps),
       vector_tile("v_frag", kIteration, 4, forward::kHeadBlocks * forward::kKeySteps),
       vector_tile("score", kIteration, 16, forward::kKeyBlocks),

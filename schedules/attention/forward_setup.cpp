@@ -1,6 +1,7 @@
 // Setup: arguments, this wave's query rows, descriptors, per-lane LDS addresses, loop-carried state, trip count.
 #include <cstddef>
 
+#include "schedules/attention/bf16_operands.h"
 #include "schedules/attention/forward_parts.h"
 #include "schedules/attention/kernel_setup.h"
 #include "schedules/select/kernel_args.h"
@@ -18,22 +19,7 @@ constexpr auto kK = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, k))
 constexpr auto kV = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, v));
 
 void load_queries(StageWriter& w, const SetupRegs& s) {
-  const Reg args = w.stemp("q_args", 8);
-  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{kQ}}, "q: address and strides");
-  const Reg desc = w.stemp("q_desc", 4);
-  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
-  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
-  add_scaled(w, desc.sub(0, 2), w.reg("head"), args.sub(4, 2), "head");
-  add_scaled(w, desc.sub(0, 2), w.reg("row0"), args.sub(2, 2), "row");
-  const Reg rows = w.stemp("q_rows");
-  w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")});
-  row_span(w, desc.sub(2), {rows, kWaveQueries, args.sub(2), kRowBytes}, "q");
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
-  const Reg offset = w.vtemp("q_offset");
-  const Reg half = w.vtemp("q_half");
-  w.op(Op::kVMulLoU32, {offset, s.column, args.sub(2)});
-  w.op(Op::kVLshlrevB32, {half, Imm{4}, s.half});
-  w.op(Op::kVAddU32, {offset, offset, half}, "row * stride + 16 * half");
+  const auto [desc, offset] = locate_queries(w, s, kQ, kRowBytes);
   for (std::uint32_t step = 0; step < kHeadSteps; ++step) {
     w.op(Op::kBufferLoadDwordx4, {w.reg("q", step), offset, desc, Imm{0}}, "Q^T operand, rows past the end read 0",
          {.offset = static_cast<std::int32_t>(32 * step), .offen = true});
@@ -89,52 +75,6 @@ void prepare_key_reads(StageWriter& w, const SetupRegs& s) {
   }
 }
 
-// V fragment by transpose reads (gfx950-isa.md 3.4): lane i of a 16-lane group q supplies key 4 * half + i / 4 and
-// head-dim elements 16 * (q % 2) + 4 * (i % 4); the 32-wide head-dim block only flips address bits.
-void prepare_value_reads(StageWriter& w, const SetupRegs& s) {
-  const Reg in_group = w.vtemp("v_in_group");
-  const Reg key = w.vtemp("v_key");
-  const Reg chunk = w.vtemp("v_chunk");
-  const Reg part = w.vtemp("v_part");
-  const Reg address = w.reg("v_read");
-  w.op(Op::kVAndB32, {in_group, Imm{15}, s.lane}, "i");
-  w.op(Op::kVLshrrevB32, {key, Imm{2}, in_group}, "i / 4");
-  w.op(Op::kVLshlrevB32, {chunk, Imm{2}, key}, "swizzle of the row");
-  w.op(Op::kVLshrrevB32, {part, Imm{4}, s.lane}, "q");
-  w.op(Op::kVAndB32, {part, Imm{1}, part});
-  w.op(Op::kVLshlrevB32, {part, Imm{1}, part}, "2 * (q % 2)");
-  w.op(Op::kVXorB32, {chunk, chunk, part});
-  w.op(Op::kVLshrrevB32, {part, Imm{1}, in_group});
-  w.op(Op::kVAndB32, {part, Imm{1}, part}, "(i % 4) / 2");
-  w.op(Op::kVXorB32, {chunk, chunk, part});
-  w.op(Op::kVLshlOrB32, {key, s.half, Imm{2}, key}, "4 * half + i / 4");
-  w.op(Op::kVLshlrevB32, {key, Imm{8}, key});
-  w.op(Op::kVLshlOrB32, {key, chunk, Imm{4}, key});
-  w.op(Op::kVAndB32, {part, Imm{1}, in_group});
-  w.op(Op::kVLshlOrB32, {address, part, Imm{3}, key});
-  for (std::uint32_t block = 1; block < kHeadBlocks; ++block) {
-    w.op(Op::kVXorB32, {w.reg("v_read", block), Imm{static_cast<std::int32_t>(64 * block)}, address});
-  }
-}
-
-// The loop multiplies row maxima by the scale, which is right for a positive one only: a negative sign moves into Q,
-// exactly, and 0 becomes a scale so small that every probability rounds to 1 while a masked score stays -inf.
-void apply_scale(StageWriter& w, const SetupRegs& s) {
-  constexpr std::int32_t kTiny = 0x0d800000;  // 2^-100
-  const Reg scale = w.reg("scale");
-  const Reg sign = w.stemp("sign");
-  w.op(Op::kSAshrI32, {sign, s.lengths.sub(3), Imm{31}});
-  w.op(Op::kSAndB32, {sign, sign, Imm{static_cast<std::int32_t>(0x80008000)}}, "both halves of a bf16 pair");
-  w.op(Op::kSAndB32, {scale, s.lengths.sub(3), Imm{0x7fffffff}});
-  w.op(Op::kSMaxI32, {scale, scale, Imm{kTiny}}, "|scale|; positive floats order as integers");
-  for (std::uint32_t step = 0; step < kHeadSteps; ++step) {
-    for (std::uint16_t r = 0; r < 4; ++r) {
-      const Reg pair = w.reg("q", step).sub(r);
-      w.op(Op::kVXorB32, {pair, sign, pair});
-    }
-  }
-}
-
 void clear_state(StageWriter& w) {
   for (std::uint32_t block = 0; block < kHeadBlocks; ++block) {
     for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("out", block).sub(r), Imm{0}});
@@ -155,11 +95,11 @@ void setup(StageWriter& w, const Shape& shape) {
   prepare_operand(w, s, "k", kK);
   prepare_operand(w, s, "v", kV);
   prepare_key_reads(w, s);
-  prepare_value_reads(w, s);
+  prepare_value_reads(w, s, "v_read");
   prepare_limits(w, shape.mask, s);
   count_trips(w, shape.mask, s);
   clear_state(w);
-  apply_scale(w, s);
+  apply_scale(w, s, "q", kHeadSteps);
 }
 
 }  // namespace zyfa::schedules::forward

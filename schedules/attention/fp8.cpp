@@ -3,28 +3,12 @@
 #include "schedules/attention/forward_parts.h"
 #include "schedules/attention/fp8_parts.h"
 #include "schedules/attention/near.h"
+#include "schedules/dsl/tiles.h"
 
 namespace zyfa::schedules {
 namespace {
 
 using fp8::Variant;
-using jit::Bank;
-
-Tile lds_tile(std::string name, std::uint32_t bytes) {
-  return {std::move(name), TileSpace::kLds, TileLife::kIteration, {}, bytes};
-}
-
-Tile vector_tile(std::string name, TileLife life, std::uint32_t registers, std::uint32_t tuples = 1) {
-  return {std::move(name),
-          TileSpace::kRegisters,
-          life,
-          {Bank::kVgpr, static_cast<std::uint16_t>(registers), static_cast<std::uint16_t>(tuples)},
-          0};
-}
-
-Tile scalar_tile(std::string name, TileLife life, std::uint16_t registers) {
-  return {std::move(name), TileSpace::kRegisters, life, {Bank::kSgpr, registers, 1}, 0};
-}
 
 std::vector<Tile> make_tiles(const Variant& v) {
   using enum TileLife;

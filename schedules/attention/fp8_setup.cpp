@@ -30,22 +30,7 @@ Imm imm(std::uint32_t value) { return Imm{static_cast<std::int32_t>(value)}; }
 // Q^T operand: lane reads query lane % 32; 16-byte pieces 16 * half and 32 + 16 * half of each 64 dims, as K's
 // fragments.
 void load_queries(StageWriter& w, const SetupRegs& s, const Variant& v) {
-  const Reg args = w.stemp("q_args", 8);
-  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{kQ}}, "q: address and strides");
-  const Reg desc = w.stemp("q_desc", 4);
-  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
-  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
-  add_scaled(w, desc.sub(0, 2), w.reg("head"), args.sub(4, 2), "head");
-  add_scaled(w, desc.sub(0, 2), w.reg("row0"), args.sub(2, 2), "row");
-  const Reg rows = w.stemp("q_rows");
-  w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")});
-  row_span(w, desc.sub(2), {rows, kWaveQueries, args.sub(2), v.head_dim}, "q");
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
-  const Reg offset = w.vtemp("q_offset");
-  const Reg half = w.vtemp("q_half");
-  w.op(Op::kVMulLoU32, {offset, s.column, args.sub(2)});
-  w.op(Op::kVLshlrevB32, {half, Imm{4}, s.half});
-  w.op(Op::kVAddU32, {offset, offset, half}, "row * stride + 16 * half");
+  const auto [desc, offset] = forward::locate_queries(w, s, kQ, v.head_dim);
   for (std::uint32_t step = 0; step < v.steps(); ++step) {
     for (std::uint16_t part = 0; part < 2; ++part) {
       w.op(Op::kBufferLoadDwordx4,

@@ -144,4 +144,24 @@ void row_span(StageWriter& w, Reg to, const RowSpan& span, const std::string& wh
   w.op(Op::kSCselectB32, {to, bytes, Imm{0}}, what + ": bytes in range, so that rows past the end read 0");
 }
 
+QueryRows locate_queries(StageWriter& w, const SetupRegs& s, std::int32_t args_offset, std::uint32_t row_bytes) {
+  const Reg args = w.stemp("q_args", 8);
+  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{args_offset}}, "q: address and strides");
+  const Reg desc = w.stemp("q_desc", 4);
+  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
+  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
+  add_scaled(w, desc.sub(0, 2), w.reg("head"), args.sub(4, 2), "head");
+  add_scaled(w, desc.sub(0, 2), w.reg("row0"), args.sub(2, 2), "row");
+  const Reg rows = w.stemp("q_rows");
+  w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")});
+  row_span(w, desc.sub(2), {rows, kWaveQueries, args.sub(2), row_bytes}, "q");
+  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
+  const Reg offset = w.vtemp("q_offset");
+  const Reg half = w.vtemp("q_half");
+  w.op(Op::kVMulLoU32, {offset, s.column, args.sub(2)});
+  w.op(Op::kVLshlrevB32, {half, Imm{4}, s.half});
+  w.op(Op::kVAddU32, {offset, offset, half}, "row * stride + 16 * half");
+  return {desc, offset};
+}
+
 }  // namespace zyfa::schedules::forward

@@ -36,6 +36,14 @@ void count_trips(StageWriter& w, MaskKind mask, const SetupRegs& s);
 // base += index * stride, all 64-bit but the index.
 void add_scaled(StageWriter& w, jit::Reg base, jit::Reg index, jit::Reg stride, const std::string& what);
 
+// This wave's query rows of the tensor whose arguments stand at `args_offset`.
+struct QueryRows {
+  jit::Reg desc;    // SGPRs: from the wave's first row on; rows past the end read 0
+  jit::Reg offset;  // VGPR: row of this lane's query, 16 * half bytes into it
+};
+[[nodiscard]] QueryRows locate_queries(StageWriter& w, const SetupRegs& s, std::int32_t args_offset,
+                                       std::uint32_t row_bytes);
+
 struct RowSpan {
   jit::Reg rows;  // SGPR, may be negative
   std::int32_t most;

@@ -1,36 +1,19 @@
 #include "schedules/attention/near.h"
 
 #include "schedules/attention/near_parts.h"
+#include "schedules/dsl/tiles.h"
 
 namespace zyfa::schedules {
 namespace {
 
-using jit::Bank;
-
 // The reference stays the row's maximum: the 8-bit loop that follows places its range by it.
 constexpr float kSlack = 0.0F;
-
-Tile lds_tile(const forward::OperandTile& tile) {
-  return {tile.name, TileSpace::kLds, TileLife::kIteration, {}, tile.bytes()};
-}
-
-Tile vector_tile(std::string name, TileLife life, std::uint32_t registers, std::uint32_t tuples = 1) {
-  return {std::move(name),
-          TileSpace::kRegisters,
-          life,
-          {Bank::kVgpr, static_cast<std::uint16_t>(registers), static_cast<std::uint16_t>(tuples)},
-          0};
-}
-
-Tile scalar_tile(std::string name, TileLife life, std::uint16_t registers) {
-  return {std::move(name), TileSpace::kRegisters, life, {Bank::kSgpr, registers, 1}, 0};
-}
 
 std::vector<Tile> make_tiles(const NearShape& shape) {
   using enum TileLife;
   std::vector<Tile> tiles{
-      lds_tile(near::key_tile(shape)),
-      lds_tile(near::value_tile()),
+      lds_tile("k", near::key_tile(shape).bytes()),
+      lds_tile("v", near::value_tile().bytes()),
       vector_tile("score", kIteration, 16, forward::kKeyBlocks),
       vector_tile("block_max", kIteration, 1),
       scalar_tile("moved", kIteration, 2),

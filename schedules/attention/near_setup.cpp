@@ -1,6 +1,7 @@
 // Setup of the near loop, the first of its kernel: BF16 queries, descriptors, LDS addresses, which blocks are near.
 #include <cstddef>
 
+#include "schedules/attention/bf16_operands.h"
 #include "schedules/attention/near_parts.h"
 #include "schedules/select/kernel_args.h"
 
@@ -20,23 +21,7 @@ constexpr auto kV = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, v_n
 Imm imm(std::uint32_t value) { return Imm{static_cast<std::int32_t>(value)}; }
 
 void load_queries(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
-  const std::uint32_t row_bytes = 2 * shape.head_dim;
-  const Reg args = w.stemp("q_args", 8);
-  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{kQ}}, "q before quantisation: address and strides");
-  const Reg desc = w.stemp("q_desc", 4);
-  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
-  forward::add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
-  forward::add_scaled(w, desc.sub(0, 2), w.reg("head"), args.sub(4, 2), "head");
-  forward::add_scaled(w, desc.sub(0, 2), w.reg("row0"), args.sub(2, 2), "row");
-  const Reg rows = w.stemp("q_rows");
-  w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")});
-  forward::row_span(w, desc.sub(2), {rows, kWaveQueries, args.sub(2), row_bytes}, "q");
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{forward::kBufferWord3}});
-  const Reg offset = w.vtemp("q_offset");
-  const Reg half = w.vtemp("q_half");
-  w.op(Op::kVMulLoU32, {offset, s.column, args.sub(2)});
-  w.op(Op::kVLshlrevB32, {half, Imm{4}, s.half});
-  w.op(Op::kVAddU32, {offset, offset, half}, "row * stride + 16 * half");
+  const auto [desc, offset] = forward::locate_queries(w, s, kQ, 2 * shape.head_dim);
   for (std::uint32_t step = 0; step < shape.head_dim / 16; ++step) {
     w.op(Op::kBufferLoadDwordx4, {w.reg("near_q", step), offset, desc, Imm{0}}, "Q^T operand, rows past the end read 0",
          {.offset = static_cast<std::int32_t>(32 * step), .offen = true});
@@ -60,33 +45,6 @@ void prepare_key_reads(StageWriter& w, const SetupRegs& s, const NearShape& shap
   // Rows are multiples of the bytes whose address bits the steps flip.
   for (std::uint32_t step = 1; step < (wide ? 8U : 4U); ++step) {
     w.op(Op::kVXorB32, {w.reg("near_k_read", step), imm(32 * step), w.reg("near_k_read")});
-  }
-}
-
-// V fragment by transpose reads, as forward_setup.cpp has it.
-void prepare_value_reads(StageWriter& w, const SetupRegs& s) {
-  const Reg in_group = w.vtemp("v_in_group");
-  const Reg key = w.vtemp("v_key");
-  const Reg chunk = w.vtemp("v_chunk");
-  const Reg part = w.vtemp("v_part");
-  const Reg address = w.reg("near_v_read");
-  w.op(Op::kVAndB32, {in_group, Imm{15}, s.lane}, "i");
-  w.op(Op::kVLshrrevB32, {key, Imm{2}, in_group}, "i / 4");
-  w.op(Op::kVLshlrevB32, {chunk, Imm{2}, key}, "swizzle of the row");
-  w.op(Op::kVLshrrevB32, {part, Imm{4}, s.lane}, "q");
-  w.op(Op::kVAndB32, {part, Imm{1}, part});
-  w.op(Op::kVLshlrevB32, {part, Imm{1}, part}, "2 * (q % 2)");
-  w.op(Op::kVXorB32, {chunk, chunk, part});
-  w.op(Op::kVLshrrevB32, {part, Imm{1}, in_group});
-  w.op(Op::kVAndB32, {part, Imm{1}, part}, "(i % 4) / 2");
-  w.op(Op::kVXorB32, {chunk, chunk, part});
-  w.op(Op::kVLshlOrB32, {key, s.half, Imm{2}, key}, "4 * half + i / 4");
-  w.op(Op::kVLshlrevB32, {key, Imm{8}, key});
-  w.op(Op::kVLshlOrB32, {key, chunk, Imm{4}, key});
-  w.op(Op::kVAndB32, {part, Imm{1}, in_group});
-  w.op(Op::kVLshlOrB32, {address, part, Imm{3}, key});
-  for (std::uint32_t block = 1; block < forward::kHeadBlocks; ++block) {
-    w.op(Op::kVXorB32, {w.reg("near_v_read", block), imm(64 * block), address});
   }
 }
 
@@ -118,23 +76,6 @@ void choose_blocks(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
   w.op(Op::kSAddI32, {w.trips(), w.trips(), diagonal}, "near blocks");
   for (const std::string name : {"k_jump", "v_jump", "mask_jump"}) {
     w.op(Op::kSLshlB32, {w.reg(name), from, Imm{6}}, "from block 0 to the first on the diagonal");
-  }
-}
-
-// The sign of the scale moves into Q, as in forward_setup.cpp.
-void apply_scale(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
-  constexpr std::int32_t kTiny = 0x0d800000;  // 2^-100
-  const Reg scale = w.reg("scale");
-  const Reg sign = w.stemp("sign");
-  w.op(Op::kSAshrI32, {sign, s.lengths.sub(3), Imm{31}});
-  w.op(Op::kSAndB32, {sign, sign, Imm{static_cast<std::int32_t>(0x80008000)}}, "both halves of a bf16 pair");
-  w.op(Op::kSAndB32, {scale, s.lengths.sub(3), Imm{0x7fffffff}});
-  w.op(Op::kSMaxI32, {scale, scale, Imm{kTiny}}, "|scale|; positive floats order as integers");
-  for (std::uint32_t step = 0; step < shape.head_dim / 16; ++step) {
-    for (std::uint16_t r = 0; r < 4; ++r) {
-      const Reg pair = w.reg("near_q", step).sub(r);
-      w.op(Op::kVXorB32, {pair, sign, pair});
-    }
   }
 }
 
@@ -170,11 +111,11 @@ void setup(StageWriter& w, const NearShape& shape) {
   forward::prepare_operand(w, s, key_tile(shape), kK);
   forward::prepare_operand(w, s, value_tile(), kV);
   prepare_key_reads(w, s, shape);
-  prepare_value_reads(w, s);
+  forward::prepare_value_reads(w, s, "near_v_read");
   forward::prepare_limits(w, shape.mask, s);
   choose_blocks(w, s, shape);
   clear_state(w, shape);
-  apply_scale(w, s, shape);
+  forward::apply_scale(w, s, "near_q", shape.head_dim / 16);
 }
 
 void load_keys(StageWriter& w, const NearShape& shape) {

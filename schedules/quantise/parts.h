@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "schedules/dsl/stage_writer.h"
+#include "schedules/dsl/tiles.h"
 #include "schedules/select/kernel_spec.h"
 
 namespace zyfa::schedules::quantising {
@@ -41,9 +42,6 @@ struct Block {
 
 // Why the specification is not one of a quantise kernel, or the shape it asks for.
 [[nodiscard]] Expected<Shape> shape_of(const KernelSpec& spec);
-
-[[nodiscard]] Tile scalar_tile(std::string name, TileLife life, std::uint16_t registers);
-[[nodiscard]] Tile vector_tile(std::string name, TileLife life, std::uint16_t registers, std::uint32_t tuples = 1);
 
 // A walk over the workgroup's blocks through tensor `name` ("in", "out"): its tiles, its start, and a step to the next
 // block (heads innermost). Between set_span() and step() a buffer access through <name>_desc reaches the rows of the

@@ -39,15 +39,6 @@ void load_rows(StageWriter& w, const Shape& shape) {
 
 }  // namespace
 
-Tile scalar_tile(std::string name, TileLife life, std::uint16_t registers) {
-  return {std::move(name), TileSpace::kRegisters, life, {Bank::kSgpr, registers, 1}, 0};
-}
-
-Tile vector_tile(std::string name, TileLife life, std::uint16_t registers, std::uint32_t tuples) {
-  return {
-      std::move(name), TileSpace::kRegisters, life, {Bank::kVgpr, registers, static_cast<std::uint16_t>(tuples)}, 0};
-}
-
 void add_walk_tiles(const std::string& name, std::vector<Tile>& tiles) {
   using enum TileLife;
   tiles.push_back(scalar_tile(name + "_desc", kState, 4));

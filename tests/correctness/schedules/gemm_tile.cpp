@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "schedules/dsl/stage_writer.h"
+#include "schedules/dsl/tiles.h"
 
 namespace zyfa::tests {
 namespace {
@@ -210,19 +211,6 @@ void finish(StageWriter& w) {
   w.op(Op::kSEndpgm, {});
 }
 
-schedules::Tile vector_tile(std::string name, schedules::TileLife life, std::uint16_t registers,
-                            std::uint32_t tuples = 1) {
-  return {std::move(name),
-          schedules::TileSpace::kRegisters,
-          life,
-          {jit::Bank::kVgpr, registers, static_cast<std::uint16_t>(tuples)},
-          0};
-}
-
-schedules::Tile scalar_tile(std::string name, schedules::TileLife life, std::uint16_t registers) {
-  return {std::move(name), schedules::TileSpace::kRegisters, life, {jit::Bank::kSgpr, registers, 1}, 0};
-}
-
 }  // namespace
 
 schedules::Algorithm gemm_tile(std::uint32_t waves) {
@@ -233,25 +221,25 @@ schedules::Algorithm gemm_tile(std::uint32_t waves) {
   algorithm.tiles = {
       {"a", schedules::TileSpace::kLds, kIteration, {}, a_rows * kRowBytes},
       {"b", schedules::TileSpace::kLds, kIteration, {}, kGemmColumns * kRowBytes},
-      vector_tile("a_frag", kIteration, 4, kSteps),
-      vector_tile("b_frag", kIteration, 4, 2 * kSteps),
-      vector_tile("acc", kState, 16, 2),
-      vector_tile("a_read", kConstant, 1, kSteps),
-      vector_tile("b_read", kConstant, 1, kSteps),
-      scalar_tile("wave_lds", kConstant, 1),
-      scalar_tile("c_base", kConstant, 2),
-      scalar_tile("c_stride", kConstant, 1),
-      scalar_tile("m", kConstant, 1),
-      scalar_tile("n", kConstant, 1),
-      scalar_tile("row0", kConstant, 1),
-      scalar_tile("column0", kConstant, 1),
+      schedules::vector_tile("a_frag", kIteration, 4, kSteps),
+      schedules::vector_tile("b_frag", kIteration, 4, 2 * kSteps),
+      schedules::vector_tile("acc", kState, 16, 2),
+      schedules::vector_tile("a_read", kConstant, 1, kSteps),
+      schedules::vector_tile("b_read", kConstant, 1, kSteps),
+      schedules::scalar_tile("wave_lds", kConstant, 1),
+      schedules::scalar_tile("c_base", kConstant, 2),
+      schedules::scalar_tile("c_stride", kConstant, 1),
+      schedules::scalar_tile("m", kConstant, 1),
+      schedules::scalar_tile("n", kConstant, 1),
+      schedules::scalar_tile("row0", kConstant, 1),
+      schedules::scalar_tile("column0", kConstant, 1),
   };
   for (const std::string name : {"a", "b"}) {
-    algorithm.tiles.push_back(scalar_tile(name + "_desc", kConstant, 4));
-    algorithm.tiles.push_back(scalar_tile(name + "_left", kState, 1));
-    algorithm.tiles.push_back(vector_tile(name + "_need", kConstant, 1));
+    algorithm.tiles.push_back(schedules::scalar_tile(name + "_desc", kConstant, 4));
+    algorithm.tiles.push_back(schedules::scalar_tile(name + "_left", kState, 1));
+    algorithm.tiles.push_back(schedules::vector_tile(name + "_need", kConstant, 1));
     algorithm.tiles.push_back(
-        vector_tile(name + "_offset", kState, 1, (name == "a" ? a_rows : kGemmColumns) / kLoadRows / waves));
+        schedules::vector_tile(name + "_offset", kState, 1, (name == "a" ? a_rows : kGemmColumns) / kLoadRows / waves));
   }
   algorithm.stages = {
       {"load_a",

@@ -11,6 +11,7 @@
 #include "schedules/attention/forward.h"
 #include "schedules/dsl/build.h"
 #include "schedules/dsl/lower.h"
+#include "schedules/select/kernel_args.h"
 #include "schedules/select/placements.h"
 
 namespace zyfa::tests {
@@ -37,7 +38,10 @@ const Kernel& original() {
     jit::allocate(made.listing, {}).value();
     EXPECT_TRUE(jit::insert_waits(made.listing));
     EXPECT_TRUE(jit::insert_wait_states(made.listing));
-    made.declaration = schedules::lower(plan, {.symbol = kSymbol, .kernarg_bytes = 168}).value().declaration;
+    made.declaration =
+        schedules::lower(plan, {.symbol = kSymbol, .kernarg_bytes = sizeof(schedules::AttentionForwardArgs)})
+            .value()
+            .declaration;
     made.declaration.vgprs = 256;  // so that a mutant may name a register that the kernel never writes
     return made;
   }();
