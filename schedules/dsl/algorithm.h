@@ -40,9 +40,17 @@ struct Tile {
 
 enum class AccessKind : std::uint8_t { kRead, kWrite, kUpdate };
 
+// Which iterations an access belongs to, of an algorithm whose period is 2.
+enum class Iterations : std::uint8_t { kAll, kEven, kOdd };
+
 struct Access {
   std::string tile;
   AccessKind kind;
+  Iterations when = Iterations::kAll;  // registers only
+
+  [[nodiscard]] bool applies(std::uint32_t iteration) const {
+    return when == Iterations::kAll || (iteration % 2 == 1) == (when == Iterations::kOdd);
+  }
 };
 
 // Whether a stage may run for iterations past the last one (as a lead makes it do): its effects then are never seen.
@@ -58,7 +66,9 @@ struct Stage {
 struct Algorithm {
   std::string name;
   std::vector<Tile> tiles;
-  std::vector<Stage> stages;               // in sequential order
+  std::vector<Stage> stages;  // in sequential order
+  // Stages may differ between iterations of an unequal remainder modulo this: 1, or 2 (StageWriter::odd()).
+  std::uint32_t period = 1;
   std::vector<std::uint32_t> legal_waves;  // workgroup sizes the stages can divide their loads by
   // Straight-line code before and after the loop. setup() must write the iteration count to trips() and, when the
   // placement has two groups, the wave number to wave().

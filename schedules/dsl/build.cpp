@@ -19,12 +19,14 @@ class LoopBuilder {
       : plan_(plan), listing_(listing), tiles_(tiles) {}
 
   Status run() {
-    const jit::Label exit = listing_.new_label();
+    exit_ = listing_.new_label();
     straight("setup", plan_.algorithm->setup);
     if (plan_.placement.groups == 2) stagger_barrier("stagger", Op::kSCmpGeI32);
-    for (std::int64_t trip = -static_cast<std::int64_t>(plan_.max_lead); trip < 0; ++trip) emit_trip(trip, true);
-    emit_loop(exit);
-    glue("exit", [&](StageWriter& w) { w.place(exit); });
+    for (std::int64_t trip = -static_cast<std::int64_t>(plan_.prologue_trips()); trip < 0; ++trip) {
+      emit_trip(trip, Part::kPrologue);
+    }
+    plan_.placement.trip == 1 ? emit_loop() : emit_loop_of_pairs();
+    glue("exit", [&](StageWriter& w) { w.place(exit_); });
     // LDS may be given to the next workgroup once the waves end: nothing may still be on its way to it.
     await(tiles_.arrival_tokens(), "no load outstanding at the end");
     if (plan_.placement.groups == 2) stagger_barrier("unstagger", Op::kSCmpLtI32);
@@ -44,6 +46,9 @@ class LoopBuilder {
   }
 
  private:
+  // A prologue trip leaves out iterations below 0, the last trip of a loop of pairs those past the end.
+  enum class Part : std::uint8_t { kPrologue, kLoop, kLast };
+
   void note(const Status& status) {
     if (status_ && !status) status_ = status;
   }
@@ -79,81 +84,130 @@ class LoopBuilder {
     note(emitter.await(std::move(tokens), comment));
   }
 
-  void emit_loop(jit::Label exit) {
+  void emit_loop() {
     const jit::Label top = listing_.new_label();
     glue("loop", [&](StageWriter& w) {
       w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{0}}, "any iteration?");
-      w.op(Op::kSCbranchScc0, {exit});
+      w.op(Op::kSCbranchScc0, {exit_});
       w.place(top);
     });
     for (std::uint32_t copy = 0; copy < plan_.unroll; ++copy) {
-      emit_trip(copy, false);
+      emit_trip(copy, Part::kLoop);
       const bool last = copy + 1 == plan_.unroll;
       glue("loop", [&](StageWriter& w) {
         w.op(Op::kSSubU32, {w.trips(), w.trips(), jit::Imm{1}});
         w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{0}}, last ? "next trip?" : "done?");
-        w.op(last ? Op::kSCbranchScc1 : Op::kSCbranchScc0, {last ? top : exit});
+        w.op(last ? Op::kSCbranchScc1 : Op::kSCbranchScc0, {last ? top : exit_});
       });
     }
   }
 
-  // Whether any stage of the phase has an iteration to work on in this prologue trip.
-  [[nodiscard]] bool has_work(const Phase& phase, std::int64_t trip) const {
+  // Trips of two iterations while there are two, then one of a single iteration where one is left. The last trip's
+  // registers and LDS depend on which copy of the loop body came before, so each has its own.
+  void emit_loop_of_pairs() {
+    const std::uint32_t bodies = plan_.unroll / plan_.placement.trip;
+    std::vector<jit::Label> last;
+    for (std::uint32_t body = 0; body < bodies; ++body) last.push_back(listing_.new_label());
+    const jit::Label top = listing_.new_label();
+    glue("loop", [&](StageWriter& w) {
+      w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{1}}, "two iterations?");
+      w.op(Op::kSCbranchScc0, {last.front()});
+      w.place(top);
+    });
+    for (std::uint32_t body = 0; body < bodies; ++body) {
+      emit_trip(body, Part::kLoop);
+      const bool back = body + 1 == bodies;
+      glue("loop", [&](StageWriter& w) {
+        w.op(Op::kSSubU32, {w.trips(), w.trips(), jit::Imm{2}});
+        w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{1}}, "two more iterations?");
+        w.op(back ? Op::kSCbranchScc1 : Op::kSCbranchScc0, {back ? top : last[body + 1]});
+      });
+    }
+    for (std::uint32_t body = 0; body < bodies; ++body) {
+      glue("loop", [&](StageWriter& w) {
+        w.place(last[body]);
+        w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{0}}, "one more?");
+        w.op(Op::kSCbranchScc0, {exit_});
+      });
+      emit_trip(body, Part::kLast);
+      if (body + 1 < bodies) glue("loop", [&](StageWriter& w) { w.op(Op::kSBranch, {exit_}); });
+    }
+  }
+
+  [[nodiscard]] std::int64_t iteration_of(const StageRef& ref, std::int64_t trip) const {
+    return trip * plan_.placement.trip + ref.lead;
+  }
+
+  [[nodiscard]] bool runs(const StageRef& ref, std::int64_t trip, Part part) const {
+    if (part == Part::kLast) return ref.lead == 0;
+    return part == Part::kLoop || iteration_of(ref, trip) >= 0;
+  }
+
+  [[nodiscard]] bool has_work(const Phase& phase, std::int64_t trip, Part part) const {
     for (const PhaseItem& item : phase.items) {
       for (const Stream& stream : item.streams) {
         for (const StageRef& ref : stream.stages) {
-          if (trip + ref.lead >= 0) return true;
+          if (runs(ref, trip, part)) return true;
         }
       }
     }
     return false;
   }
 
-  // One trip: all phases, each closed by its waits and a barrier. A prologue trip leaves out iterations below 0, and
-  // the prologue starts with its first phase that has work.
-  void emit_trip(std::int64_t trip, bool prologue) {
+  // The phases of a trip: a last trip ends with its last phase that has work.
+  [[nodiscard]] std::uint32_t phases_of(std::int64_t trip, Part part) const {
     const std::vector<Phase>& loop = plan_.placement.loop;
-    for (std::uint32_t phase = 0; phase < loop.size() && status_; ++phase) {
-      started_ = started_ || !prologue || has_work(loop[phase], trip);
+    auto count = static_cast<std::uint32_t>(loop.size());
+    while (part == Part::kLast && count > 0 && !has_work(loop[count - 1], trip, part)) --count;
+    return count;
+  }
+
+  // One trip: all phases, each closed by its waits and a barrier. The prologue starts with its first phase that has
+  // work.
+  void emit_trip(std::int64_t trip, Part part) {
+    const std::vector<Phase>& loop = plan_.placement.loop;
+    const std::uint32_t phases = phases_of(trip, part);
+    for (std::uint32_t phase = 0; phase < phases && status_; ++phase) {
+      started_ = started_ || has_work(loop[phase], trip, part);
       if (!started_) continue;
       if (!plan_.placement.priorities.empty()) {
         glue("phase", [&](StageWriter& w) {
           w.op(Op::kSSetprio, {jit::Imm{static_cast<std::int32_t>(plan_.placement.priorities[phase])}});
         });
       }
-      for (const PhaseItem& item : loop[phase].items) emit_item(item, trip, prologue);
-      emit_awaits(phase, trip, prologue);
+      for (const PhaseItem& item : loop[phase].items) emit_item(item, trip, part);
+      emit_awaits(phase, trip, part);
       glue("phase", [&](StageWriter& w) { w.op(Op::kSBarrier, {}, "end of phase " + std::to_string(phase)); });
     }
   }
 
-  void emit_item(const PhaseItem& item, std::int64_t trip, bool prologue) {
+  void emit_item(const PhaseItem& item, std::int64_t trip, Part part) {
     std::vector<WeightedCode> streams;
     for (const Stream& stream : item.streams) {
       WeightedCode& out = streams.emplace_back();
       out.weight = stream.weight;
-      for (const StageRef& ref : stream.stages) emit_stage(ref, trip, prologue, out.code);
+      for (const StageRef& ref : stream.stages) {
+        if (runs(ref, trip, part)) emit_stage(ref, iteration_of(ref, trip), out.code);
+      }
     }
     std::vector<jit::Instruction> merged = interleave(std::move(streams));
     listing_.code.insert(listing_.code.end(), std::make_move_iterator(merged.begin()),
                          std::make_move_iterator(merged.end()));
   }
 
-  void emit_stage(const StageRef& ref, std::int64_t trip, bool prologue, std::vector<jit::Instruction>& code) {
-    const std::int64_t iteration = trip + ref.lead;
-    if (prologue && iteration < 0) return;
+  void emit_stage(const StageRef& ref, std::int64_t iteration, std::vector<jit::Instruction>& code) {
     const auto slot = static_cast<std::uint32_t>(iteration % plan_.unroll);
-    const PlacedStage& placed = plan_.placed(ref.stage);
+    const PlacedStage& placed = plan_.placed(ref);
     StageWriter writer(plan_, tiles_, listing_, code, placed, slot);
     placed.stage->emit(writer);
     note(writer.status());
   }
 
-  void emit_awaits(std::uint32_t phase, std::int64_t trip, bool prologue) {
+  void emit_awaits(std::uint32_t phase, std::int64_t trip, Part part) {
     for (const PlannedAwait& planned : plan_.awaits) {
       if (planned.phase != phase) continue;
-      std::int64_t iteration = trip + planned.offset;
-      if (prologue && iteration < 0) continue;
+      std::int64_t iteration = trip * plan_.placement.trip + planned.offset;
+      if (part == Part::kPrologue && iteration < 0) continue;
       const auto unroll = static_cast<std::int64_t>(plan_.unroll);
       iteration = (iteration % unroll + unroll) % unroll;
       const std::uint32_t copy = static_cast<std::uint32_t>(iteration) % plan_.copies(planned.tile);
@@ -167,6 +221,7 @@ class LoopBuilder {
   jit::Listing& listing_;
   const TileRegisters& tiles_;
   Status status_;
+  jit::Label exit_{};
   bool started_ = false;  // a phase with work has been emitted
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -19,21 +20,14 @@ std::string stage_text(const PlacedStage& placed) {
          std::to_string(placed.phase) + ")";
 }
 
-// Position of a stage instance: trips first, then phase, item, and inside one item only the same stream is ordered.
-// True when X for iteration `dx` surely comes before Y for iteration `dy` (both relative to a common i).
-bool precedes(const PlacedStage& x, std::int64_t dx, const PlacedStage& y, std::int64_t dy) {
-  const auto trip = [](const PlacedStage& s, std::int64_t d) { return d - static_cast<std::int64_t>(s.lead); };
-  const auto xt = std::tuple(trip(x, dx), x.phase, x.item);
-  const auto yt = std::tuple(trip(y, dy), y.phase, y.item);
-  if (xt != yt) return xt < yt;
-  return x.stream == y.stream && x.order < y.order;
-}
+std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 class Planner {
  public:
   Planner(const Algorithm& algorithm, const Placement& placement) {
     plan_.algorithm = &algorithm;
     plan_.placement = placement;
+    plan_.unroll = std::lcm(placement.trip, algorithm.period);
   }
 
   Expected<Plan> run() {
@@ -60,10 +54,33 @@ class Planner {
   }
 
  private:
-  void problem(std::string text) { problems_.push_back(std::move(text)); }
+  void problem(std::string text) {
+    if (std::find(problems_.begin(), problems_.end(), text) == problems_.end()) problems_.push_back(std::move(text));
+  }
 
   [[nodiscard]] std::int64_t phases() const { return static_cast<std::int64_t>(plan_.placement.loop.size()); }
   [[nodiscard]] std::int64_t stagger() const { return plan_.placement.groups - 1; }
+  [[nodiscard]] std::uint32_t trip() const { return plan_.placement.trip; }
+
+  // The place of the algorithm's stage for `iteration` >= 0.
+  [[nodiscard]] const PlacedStage& at(std::size_t stage, std::uint32_t iteration) const {
+    return plan_.stages[stage * trip() + iteration % trip()];
+  }
+  [[nodiscard]] std::int64_t trip_of(const PlacedStage& s, std::int64_t iteration) const {
+    return floor_div(iteration - static_cast<std::int64_t>(s.lead), trip());
+  }
+  [[nodiscard]] std::int64_t epoch(const PlacedStage& s, std::int64_t iteration) const {
+    return trip_of(s, iteration) * phases() + s.phase;
+  }
+
+  // Trips first, then phase, item, and inside one item only the same stream is ordered. True when x for iteration `xi`
+  // surely comes before y for iteration `yi`.
+  [[nodiscard]] bool precedes(const PlacedStage& x, std::int64_t xi, const PlacedStage& y, std::int64_t yi) const {
+    const auto xt = std::tuple(trip_of(x, xi), x.phase, x.item);
+    const auto yt = std::tuple(trip_of(y, yi), y.phase, y.item);
+    if (xt != yt) return xt < yt;
+    return x.stream == y.stream && x.order < y.order;
+  }
 
   void check_accesses() {
     for (const Stage& stage : plan_.algorithm->stages) {
@@ -76,6 +93,10 @@ class Planner {
           if (stage.accesses[b].tile == tile) {
             problem("stage '" + stage.name + "' lists tile '" + tile + "' twice; one access says all");
           }
+        }
+        if (stage.accesses[a].when != Iterations::kAll && plan_.algorithm->period != 2) {
+          problem("stage '" + stage.name + "' uses tile '" + tile +
+                  "' in every second iteration; the period must be 2");
         }
       }
     }
@@ -110,8 +131,7 @@ class Planner {
   }
 
   void place_stages() {
-    std::vector<const PlacedStage*> seen(plan_.algorithm->stages.size());
-    std::vector<PlacedStage> placed(plan_.algorithm->stages.size());
+    plan_.stages.resize(plan_.algorithm->stages.size() * trip());
     const auto& loop = plan_.placement.loop;
     for (std::uint32_t phase = 0; phase < loop.size(); ++phase) {
       for (std::uint32_t item = 0; item < loop[phase].items.size(); ++item) {
@@ -122,19 +142,24 @@ class Planner {
         }
         for (std::uint32_t stream = 0; stream < streams.size(); ++stream) {
           for (std::uint32_t order = 0; order < streams[stream].stages.size(); ++order) {
-            place_one(streams[stream].stages[order], {nullptr, 0, phase, item, stream, order}, placed, seen);
+            place_one(streams[stream].stages[order], {nullptr, 0, phase, item, stream, order});
           }
         }
       }
     }
-    for (std::size_t s = 0; s < seen.size(); ++s) {
-      if (seen[s] == nullptr) problem("stage '" + plan_.algorithm->stages[s].name + "' is not placed");
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      if (plan_.stages[s].stage != nullptr) continue;
+      problem("stage '" + plan_.algorithm->stages[s / trip()].name + "' is not placed" + of_remainder(s % trip()));
     }
-    plan_.stages = std::move(placed);
   }
 
-  void place_one(const StageRef& ref, PlacedStage where, std::vector<PlacedStage>& placed,
-                 std::vector<const PlacedStage*>& seen) {
+  [[nodiscard]] std::string of_remainder(std::size_t remainder) const {
+    if (trip() == 1) return {};
+    return remainder == 0 ? " with an even lead; trip=2 takes one even and one odd"
+                          : " with an odd lead; trip=2 takes one even and one odd";
+  }
+
+  void place_one(const StageRef& ref, PlacedStage where) {
     const Stage* stage = plan_.algorithm->find_stage(ref.stage);
     if (stage == nullptr) {
       std::string known;
@@ -143,107 +168,125 @@ class Planner {
       return;
     }
     const auto index = static_cast<std::size_t>(stage - plan_.algorithm->stages.data());
-    if (seen[index] != nullptr) {
-      problem("stage '" + ref.stage + "' is placed twice");
+    const std::uint32_t remainder = ref.lead % trip();
+    PlacedStage& placed = plan_.stages[index * trip() + remainder];
+    if (placed.stage != nullptr) {
+      problem("stage '" + ref.stage + "' is placed twice" + of_remainder(remainder));
       return;
     }
     where.stage = stage;
     where.lead = ref.lead;
-    placed[index] = where;
-    seen[index] = &placed[index];
+    placed = where;
     plan_.max_lead = std::max(plan_.max_lead, ref.lead);
   }
 
   void check_speculation() {
     for (const PlacedStage& s : plan_.stages) {
-      if (s.lead > 0 && s.stage->speculation == Speculation::kNever) {
-        problem("stage " + stage_text(s) + " must not run past the last iteration, so its lead must be 0");
+      if (s.lead >= trip() && s.stage->speculation == Speculation::kNever) {
+        problem("stage " + stage_text(s) + " must not run past the last iteration, so its lead must be " +
+                (trip() == 1 ? "0" : "0 or 1"));
       }
     }
   }
 
-  static const Access* access_of(const PlacedStage& placed, const std::string& tile) {
-    for (const Access& access : placed.stage->accesses) {
+  [[nodiscard]] const Access* access_of(std::size_t stage, const std::string& tile) const {
+    for (const Access& access : plan_.algorithm->stages[stage].accesses) {
       if (access.tile == tile) return &access;
     }
     return nullptr;
   }
 
+  // Every two conflicting accesses of one copy, up to the distance at which the same pair comes again.
   void check_order(const Tile& tile) {
-    const std::int64_t copies = plan_.copies(tile.name);
-    for (std::size_t a = 0; a < plan_.stages.size(); ++a) {
-      const Access* first = access_of(plan_.stages[a], tile.name);
-      if (first == nullptr) continue;
-      for (std::size_t b = a; b < plan_.stages.size(); ++b) {
-        const Access* second = access_of(plan_.stages[b], tile.name);
-        if (second == nullptr || (!writes(first->kind) && !writes(second->kind))) continue;
-        check_pair(tile, plan_.stages[a], plan_.stages[b], copies);
+    const std::uint32_t copies = plan_.copies(tile.name);
+    const std::uint32_t span = copies * plan_.algorithm->period;
+    const std::size_t stages = plan_.algorithm->stages.size();
+    for (std::size_t a = 0; a < stages; ++a) {
+      if (access_of(a, tile.name) == nullptr) continue;
+      for (std::size_t b = 0; b < stages; ++b) {
+        if (access_of(b, tile.name) == nullptr) continue;
+        const std::uint32_t nearest = a < b ? 0 : copies;
+        for (std::uint32_t i = 0; i < std::lcm(trip(), plan_.algorithm->period); ++i) {
+          for (std::uint32_t j = i + nearest; j <= i + span; j += copies) check_pair(tile, a, i, b, j);
+        }
       }
     }
   }
 
-  void check_pair(const Tile& tile, const PlacedStage& a, const PlacedStage& b, std::int64_t copies) {
-    if (&a == &b) return;  // one stage works on its iterations in order
-    if (!precedes(a, 0, b, 0)) {
-      problem("stage " + stage_text(b) + " needs tile '" + tile.name + "' of stage " + stage_text(a) +
+  // Stage a for iteration i and stage b for iteration j, later in the algorithm's order.
+  void check_pair(const Tile& tile, std::size_t a, std::uint32_t i, std::size_t b, std::uint32_t j) {
+    const Access& first = *access_of(a, tile.name);
+    const Access& second = *access_of(b, tile.name);
+    if (!first.applies(i) || !second.applies(j) || (!writes(first.kind) && !writes(second.kind))) return;
+    const PlacedStage& earlier = at(a, i);
+    const PlacedStage& later = at(b, j);
+    if (precedes(earlier, i, later, j)) return;
+    if (i == j) {
+      problem("stage " + stage_text(later) + " needs tile '" + tile.name + "' of stage " + stage_text(earlier) +
               ", which does not come before it");
-    }
-    if (!precedes(b, 0, a, copies)) {
-      problem("stage " + stage_text(a) + " works on tile '" + tile.name + "' " + std::to_string(copies) +
-              " iteration(s) later while stage " + stage_text(b) + " may still use that copy; there are " +
+    } else {
+      const std::uint32_t copies = plan_.copies(tile.name);
+      problem("stage " + stage_text(later) + " works on tile '" + tile.name + "' " + std::to_string(j - i) +
+              " iteration(s) later while stage " + stage_text(earlier) + " may still use that copy; there are " +
               std::to_string(copies) + " copies");
     }
   }
 
-  static std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-
   // The wait that must stand `stagger` + 1 phases before `at`, for iteration `iteration` (relative to at's own).
-  PlannedAwait await_before(AwaitKind kind, const std::string& tile, const PlacedStage& at,
-                            std::int64_t iteration) const {
-    const std::int64_t epoch = static_cast<std::int64_t>(at.phase) - stagger() - 1;
-    const std::int64_t trips = floor_div(epoch, phases());
-    const auto phase = static_cast<std::uint32_t>(epoch - trips * phases());
-    return {kind, tile, phase, static_cast<std::int64_t>(at.lead) - trips + iteration};
+  [[nodiscard]] PlannedAwait await_before(AwaitKind kind, const std::string& tile, const PlacedStage& at,
+                                          std::int64_t iteration) const {
+    const std::int64_t before = static_cast<std::int64_t>(at.phase) - stagger() - 1;
+    const std::int64_t trips = floor_div(before, phases());
+    const auto phase = static_cast<std::uint32_t>(before - trips * phases());
+    return {kind, tile, phase, static_cast<std::int64_t>(at.lead) - trips * trip() + iteration};
   }
 
   void plan_lds_waits(const Tile& tile) {
-    const PlacedStage* load = nullptr;
-    std::vector<const PlacedStage*> readers;
-    for (const PlacedStage& s : plan_.stages) {
+    std::optional<std::size_t> load;
+    std::vector<std::size_t> readers;
+    for (std::size_t s = 0; s < plan_.algorithm->stages.size(); ++s) {
       const Access* access = access_of(s, tile.name);
       if (access == nullptr) continue;
+      if (access->when != Iterations::kAll) problem("LDS tile '" + tile.name + "' is not used in every iteration");
       if (access->kind == AccessKind::kRead) {
-        readers.push_back(&s);
-      } else if (load == nullptr) {
-        load = &s;
+        readers.push_back(s);
+      } else if (!load) {
+        load = s;
       } else {
         problem("LDS tile '" + tile.name + "' has two writing stages, one is allowed");
       }
     }
-    if (load == nullptr) {
+    if (!load) {
       problem("LDS tile '" + tile.name + "' has no stage that writes it");
       return;
     }
-    const std::int64_t copies = plan_.copies(tile.name);
-    const auto epoch = [this](const PlacedStage& s, std::int64_t i) {
-      return (i - static_cast<std::int64_t>(s.lead)) * phases() + s.phase;
-    };
-    for (const PlacedStage* read : readers) {
-      const std::int64_t arrival = epoch(*read, 0) - stagger() - 1 - epoch(*load, 0);
-      if (arrival < 0) {
-        problem("stage " + stage_text(*read) + " reads tile '" + tile.name + "' " + std::to_string(-arrival) +
-                " phase(s) too early after stage " + stage_text(*load) + " loads it: " + std::to_string(stagger() + 1) +
-                " barrier(s) must lie between");
-      }
-      const std::int64_t reuse = epoch(*load, copies) - stagger() - 1 - epoch(*read, 0);
-      if (reuse < 0) {
-        problem("stage " + stage_text(*load) + " overwrites tile '" + tile.name + "' " + std::to_string(-reuse) +
-                " phase(s) too early after stage " + stage_text(*read) + " reads it; there are " +
-                std::to_string(copies) + " copies");
-      }
-      plan_.awaits.push_back(await_before(AwaitKind::kArrival, tile.name, *read, 0));
+    for (std::uint32_t i = 0; i < trip(); ++i) {
+      for (const std::size_t read : readers) plan_lds_read(tile, *load, read, i);
     }
-    plan_.awaits.push_back(await_before(AwaitKind::kReads, tile.name, *load, -copies));
+    const auto copies = static_cast<std::int64_t>(plan_.copies(tile.name));
+    for (std::uint32_t i = 0; i < trip(); ++i) {
+      plan_.awaits.push_back(await_before(AwaitKind::kReads, tile.name, at(*load, i), -copies));
+    }
+  }
+
+  void plan_lds_read(const Tile& tile, std::size_t load, std::size_t read, std::uint32_t i) {
+    const std::uint32_t copies = plan_.copies(tile.name);
+    const PlacedStage& reader = at(read, i);
+    const PlacedStage& loader = at(load, i);
+    const PlacedStage& next = at(load, i + copies);
+    const std::int64_t arrival = epoch(reader, i) - stagger() - 1 - epoch(loader, i);
+    if (arrival < 0) {
+      problem("stage " + stage_text(reader) + " reads tile '" + tile.name + "' " + std::to_string(-arrival) +
+              " phase(s) too early after stage " + stage_text(loader) + " loads it: " + std::to_string(stagger() + 1) +
+              " barrier(s) must lie between");
+    }
+    const std::int64_t reuse = epoch(next, i + copies) - stagger() - 1 - epoch(reader, i);
+    if (reuse < 0) {
+      problem("stage " + stage_text(next) + " overwrites tile '" + tile.name + "' " + std::to_string(-reuse) +
+              " phase(s) too early after stage " + stage_text(reader) + " reads it; there are " +
+              std::to_string(copies) + " copies");
+    }
+    plan_.awaits.push_back(await_before(AwaitKind::kArrival, tile.name, reader, 0));
   }
 
   void lay_out_lds() {
@@ -305,8 +348,9 @@ std::uint32_t Plan::lds_offset(std::string_view tile, std::uint32_t copy) const 
   return offset;
 }
 
-const PlacedStage& Plan::placed(std::string_view stage) const {
-  return *std::find_if(stages.begin(), stages.end(), [&](const PlacedStage& s) { return s.stage->name == stage; });
+const PlacedStage& Plan::placed(const StageRef& ref) const {
+  return *std::find_if(stages.begin(), stages.end(),
+                       [&](const PlacedStage& s) { return s.stage->name == ref.stage && s.lead == ref.lead; });
 }
 
 Expected<Plan> make_plan(const Algorithm& algorithm, const Placement& placement) {
@@ -322,6 +366,7 @@ Expected<Plan> make_plan(const Algorithm& algorithm, const Placement& placement)
   Placement first = placement;
   first.buffers = placement.before_buffers;
   first.loop = placement.before;
+  first.trip = 1;
   first.before_buffers.clear();
   first.before.clear();
   first.priorities.clear();
@@ -337,8 +382,10 @@ std::string chart(const Plan& plan) {
   std::string text = plan.before != nullptr ? chart(*plan.before) + "then\n" : std::string();
   text += "schedule " + p.name + " of " + plan.algorithm->name + "\n";
   text += "  " + std::to_string(p.waves) + " waves in " + std::to_string(p.groups) + " group(s); " +
-          std::to_string(plan.max_lead) + " prologue trip(s), loop unrolled " + std::to_string(plan.unroll) +
-          " time(s); " + std::to_string(plan.lds_bytes) + " bytes of LDS\n";
+          std::to_string(plan.prologue_trips()) + " prologue trip(s), loop unrolled " +
+          std::to_string(plan.unroll / p.trip) + " time(s)" +
+          (p.trip == 1 ? "" : " of " + std::to_string(p.trip) + " iterations, i the first") + "; " +
+          std::to_string(plan.lds_bytes) + " bytes of LDS\n";
   for (std::uint32_t phase = 0; phase < p.loop.size(); ++phase) {
     text += "  phase " + std::to_string(phase);
     if (!p.priorities.empty()) text += " (priority " + std::to_string(p.priorities[phase]) + ")";

@@ -77,6 +77,8 @@ class StageWriter {
   // A tuple that the kernel ABI places.
   [[nodiscard]] jit::Reg pinned(jit::Bank bank, std::uint16_t registers, std::string name, std::uint32_t physical);
 
+  // Of this iteration, in an algorithm whose period is 2.
+  [[nodiscard]] bool odd() const { return slot_.value_or(0) % 2 == 1; }
   [[nodiscard]] jit::Reg trips() const { return tiles_.trips(); }
   [[nodiscard]] jit::Reg wave() const { return tiles_.wave(); }
   [[nodiscard]] const Placement& placement() const { return plan_.placement; }

@@ -8,6 +8,7 @@ namespace zyfa::schedules {
 namespace {
 
 constexpr std::uint32_t kMaxBuffers = 4;
+constexpr std::uint32_t kMaxTrip = 2;
 
 class Parser {
  public:
@@ -106,6 +107,7 @@ class Parser {
     if (*key == "name") return assign(placement_.name, identifier());
     if (*key == "waves") return waves();
     if (*key == "groups") return assign(placement_.groups, integer(1, 2, "groups"));
+    if (*key == "trip") return assign(placement_.trip, integer(1, kMaxTrip, "iterations of a trip"));
     if (*key == "buffers") return buffers(placement_.buffers, *key);
     if (*key == "before_buffers") return buffers(placement_.before_buffers, *key);
     if (*key == "loop") return loop(placement_.loop);
@@ -113,7 +115,7 @@ class Parser {
     if (*key == "prio") return priorities();
     if (*key == "math") return math();
     at_ = start;
-    return fail("one of name, waves, groups, buffers, before_buffers, before, loop, prio, math");
+    return fail("one of name, waves, groups, trip, buffers, before_buffers, before, loop, prio, math");
   }
 
   template <typename T>
@@ -275,6 +277,7 @@ Expected<Placement> parse_placement(std::string_view text) { return Parser(text)
 std::string unparse(const Placement& placement) {
   std::string text = "name=" + placement.name + ";waves=" + std::to_string(placement.waves) +
                      ";groups=" + std::to_string(placement.groups);
+  if (placement.trip != 1) text += ";trip=" + std::to_string(placement.trip);
   text += unparse_buffers("buffers", placement.buffers);
   text += unparse_buffers("before_buffers", placement.before_buffers);
   if (!placement.before.empty()) text += ";before=" + unparse_loop(placement.before);

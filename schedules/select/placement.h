@@ -3,18 +3,19 @@
 // Grammar (whitespace around tokens and line breaks are free; '#' starts a comment to the end of the line):
 // clang-format off
 //   placement := clause { ';' clause }
-//   clause    := 'name=' ident | 'waves=' int | 'groups=' int | 'buffers=' counts | 'before_buffers=' counts
+//   clause    := 'name=' ident | 'waves=' int | 'groups=' int | 'trip=' int | 'buffers=' counts
+//              | 'before_buffers=' counts
 //              | 'before=' loop | 'loop=' loop | 'prio=' int { ',' int } | 'math=' ( 'packed' | 'scalar' )
 //   counts    := tile ':' int { ',' tile ':' int }
 //   loop      := phase { '|' phase }                    'before=': the loop of an algorithm that runs first
 //   phase     := item { ',' item }                      phases are separated by a workgroup barrier
 //   item      := stage | '{' stream { '/' stream } '}'  a stage alone, or streams interleaved instruction by instruction
 //   stream    := stage { ',' stage } [ ':' int ]        the weight: instructions taken per round, default 1
-//   stage     := ident [ '@' int ]                      lead: the stage works that many iterations ahead of the loop trip
+//   stage     := ident [ '@' int ]                      lead: on loop trip t the stage works on iteration trip * t + lead
 // clang-format on
-// Canonical form: clauses in the order above, no spaces; leads of 0, weights of 1, buffers of 1 and math=packed left
-// out; buffers sorted by tile name. unparse(parse(t)) is canonical, and parse(unparse(x)) = x for every placement that
-// a plan accepts.
+// Canonical form: clauses in the order above, no spaces; a trip, weights and buffers of 1, leads of 0 and math=packed
+// left out; buffers sorted by tile name. unparse(parse(t)) is canonical, and parse(unparse(x)) = x for every placement
+// that a plan accepts.
 #pragma once
 
 #include <cstdint>
@@ -58,9 +59,11 @@ struct Placement {
   std::string name;
   std::uint32_t waves = 4;                       // of a workgroup: 1, 2, 4 or 8
   std::uint32_t groups = 1;                      // wave groups; group g runs g phases behind group 0
+  std::uint32_t trip = 1;                        // iterations of a trip through `loop`: 1 or 2
   std::map<std::string, std::uint32_t> buffers;  // tile -> copies (1..4); absent = 1
   std::vector<Phase> loop;
-  // Of the algorithm that runs before this one, empty when there is none. Its phases run at the first priority.
+  // Of the algorithm that runs before this one, empty when there is none. Its phases run at the first priority, one
+  // iteration a trip.
   std::map<std::string, std::uint32_t> before_buffers;
   std::vector<Phase> before;
   std::vector<std::uint32_t> priorities;  // s_setprio per phase, or empty

@@ -16,13 +16,16 @@ using schedules::Stream;
 
 class Draw {
  public:
-  Draw(const Algorithm& algorithm, std::mt19937& random) : algorithm_(algorithm), random_(random) {}
+  Draw(const Algorithm& algorithm, std::uint32_t trip, std::mt19937& random) : algorithm_(algorithm), random_(random) {
+    placement_.trip = trip;
+  }
 
   Placement placement() {
     placement_.name = "random";
     placement_.waves = algorithm_.legal_waves[number(0, static_cast<int>(algorithm_.legal_waves.size()) - 1)];
     placement_.groups = static_cast<std::uint32_t>(number(1, 2));
-    const int phases = number(1, 4);
+    // A second iteration needs room: phases or copies.
+    const int phases = number(1, 4) * number(1, static_cast<int>(placement_.trip));
     draw_buffers();
     draw_times(phases);
     for (int phase = 0; phase < phases; ++phase) placement_.loop.push_back(draw_phase(phase));
@@ -39,42 +42,52 @@ class Draw {
   int number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
   void draw_buffers() {
-    std::uint32_t unroll = 1;
+    std::uint32_t unroll = std::lcm(placement_.trip, algorithm_.period);
     for (const schedules::Tile& tile : algorithm_.tiles) {
       if (tile.life != schedules::TileLife::kIteration) continue;
       const bool lds = tile.space == schedules::TileSpace::kLds;
-      const auto count = static_cast<std::uint32_t>(lds ? number(1, 4) : std::max(1, number(-4, 2)));
+      const auto trip = static_cast<int>(placement_.trip);
+      const int copies = lds ? trip * number(1, 4 / trip) : std::max(1, number(trip == 1 ? -4 : 0, 2));
+      const auto count = static_cast<std::uint32_t>(copies);
       if (std::lcm(unroll, count) > 4 || count == 1) continue;
       unroll = std::lcm(unroll, count);
       placement_.buffers[tile.name] = count;
     }
   }
 
-  // A time in phases for each stage's iteration 0, in algorithm order; the lead follows from it. LDS loads go earlier.
+  // A time in phases for each stage's iterations of trip 0, in algorithm order; the lead follows from it. LDS loads go
+  // earlier. The second iteration of a trip comes some phases behind the first, or with it, but for a few stages.
   void draw_times(int phases) {
-    times_.assign(algorithm_.stages.size(), 0);
-    int time = number(0, phases - 1);
-    for (std::size_t s = algorithm_.stages.size(); s-- > 0;) {
-      const Stage& stage = algorithm_.stages[s];
-      time -= std::max(0, number(-2, 2));
-      const bool loads =
-          std::any_of(stage.accesses.begin(), stage.accesses.end(), [&](const schedules::Access& access) {
-            return access.kind == schedules::AccessKind::kWrite &&
-                   algorithm_.find_tile(access.tile)->space == schedules::TileSpace::kLds;
-          });
-      times_[s] = time - (loads ? number(1, 4) : 0);
-    }
+    const std::size_t stages = algorithm_.stages.size();
+    times_.assign(stages * placement_.trip, 0);
     phases_ = phases;
+    const int behind = number(0, phases);
+    int time = number(0, phases - 1);
+    for (std::size_t s = stages; s-- > 0;) {
+      time -= std::max(0, number(-2, 2));
+      const int last = time - (loads_lds(algorithm_.stages[s]) ? number(1, 4) : 0);
+      times_[(placement_.trip - 1) * stages + s] = last;
+      if (placement_.trip == 2) times_[s] = last - behind + number(0, 15) / 15 - number(0, 15) / 15;
+    }
+  }
+
+  [[nodiscard]] bool loads_lds(const Stage& stage) const {
+    return std::any_of(stage.accesses.begin(), stage.accesses.end(), [&](const schedules::Access& access) {
+      return access.kind == schedules::AccessKind::kWrite &&
+             algorithm_.find_tile(access.tile)->space == schedules::TileSpace::kLds;
+    });
   }
 
   Phase draw_phase(int phase) {
     std::vector<std::pair<int, StageRef>> here;
+    const auto trip = static_cast<int>(placement_.trip);
     for (std::size_t s = 0; s < times_.size(); ++s) {
       const int at = ((times_[s] % phases_) + phases_) % phases_;
       if (at != phase) continue;
-      const int lead = (at - times_[s]) / phases_;
+      const std::size_t stages = algorithm_.stages.size();
+      const int lead = (at - times_[s]) / phases_ * trip + static_cast<int>(s / stages);
       if (lead < 0 || lead > 8) continue;
-      here.emplace_back(number(0, 3), StageRef{algorithm_.stages[s].name, static_cast<std::uint32_t>(lead)});
+      here.emplace_back(number(0, 3), StageRef{algorithm_.stages[s % stages].name, static_cast<std::uint32_t>(lead)});
     }
     // Stages of one iteration keep their order; sometimes an order by lead, as anti-dependences ask for.
     if (number(0, 1) == 1) {
@@ -123,8 +136,8 @@ class Draw {
 
 }  // namespace
 
-std::optional<schedules::Plan> draw_placement(const Algorithm& algorithm, std::mt19937& random) {
-  Expected<schedules::Plan> plan = schedules::make_plan(algorithm, Draw(algorithm, random).placement());
+std::optional<schedules::Plan> draw_placement(const Algorithm& algorithm, std::uint32_t trip, std::mt19937& random) {
+  Expected<schedules::Plan> plan = schedules::make_plan(algorithm, Draw(algorithm, trip, random).placement());
   if (!plan) return std::nullopt;
   return std::move(*plan);
 }

@@ -11,6 +11,7 @@ namespace zyfa::tests {
 
 // One draw; nullopt when it is not legal. Waves are drawn from the algorithm's, groups, phases, interleaves, leads,
 // buffer counts and priorities from the grammar.
-std::optional<schedules::Plan> draw_placement(const schedules::Algorithm& algorithm, std::mt19937& random);
+std::optional<schedules::Plan> draw_placement(const schedules::Algorithm& algorithm, std::uint32_t trip,
+                                              std::mt19937& random);
 
 }  // namespace zyfa::tests

@@ -22,7 +22,7 @@ using schedules::Plan;
 // How many of the placements use each feature of the grammar.
 struct Features {
   int two_groups = 0, eight_waves = 0, interleaved = 0, several_stages = 0, led = 0, lds_copies = 0,
-      register_copies = 0, one_phase = 0, priorities = 0;
+      register_copies = 0, one_phase = 0, priorities = 0, pairs = 0;
 
   void count(const Plan& plan) {
     const schedules::Placement& p = plan.placement;
@@ -48,6 +48,7 @@ struct Features {
     register_copies += registers ? 1 : 0;
     one_phase += p.loop.size() == 1 ? 1 : 0;
     priorities += p.priorities.empty() ? 0 : 1;
+    pairs += p.trip == 2 ? 1 : 0;
   }
 };
 
@@ -65,7 +66,7 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   Features features;
   while (seen.size() < 200) {
     ASSERT_LT(++draws, 100000U) << "only " << seen.size() << " legal placements found";
-    const std::optional<Plan> plan = draw_placement(*algorithm, random);
+    const std::optional<Plan> plan = draw_placement(*algorithm, seen.size() % 4 == 3 ? 2 : 1, random);
     if (!plan) continue;
     const std::string text = schedules::unparse(plan->placement);
     const auto again = schedules::parse_placement(text);
@@ -86,9 +87,9 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   std::printf(
       "%d with two groups, %d with 8 waves, %d interleaved (%d with several stages in a stream), %d with leads, %d "
       "with LDS copies, "
-      "%d with register copies, %d of one phase, %d with priorities; %lu refused for registers\n",
+      "%d with register copies, %d of one phase, %d with priorities, %d with trips of two; %lu refused for registers\n",
       features.two_groups, features.eight_waves, features.interleaved, features.several_stages, features.led,
-      features.lds_copies, features.register_copies, features.one_phase, features.priorities, too_big);
+      features.lds_copies, features.register_copies, features.one_phase, features.priorities, features.pairs, too_big);
   // The set must exercise the grammar, not only its plain corner.
   EXPECT_GE(features.two_groups, 40);
   EXPECT_GE(features.eight_waves, 60);
@@ -99,6 +100,7 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   EXPECT_GE(features.register_copies, 30);
   EXPECT_GE(features.one_phase, 1);
   EXPECT_GE(features.priorities, 60);
+  EXPECT_GE(features.pairs, 50);
 }
 
 // fp64 product of the same inputs, and all placements with the same bits.
@@ -115,7 +117,7 @@ TEST(RandomPlacements, GemmIsRightAndKeepsItsBits) {
     ASSERT_LT(draws, 20000U);
     const std::uint32_t waves = draws % 2 == 0 ? 4 : 8;
     const schedules::Algorithm algorithm = gemm_tile(waves);
-    const std::optional<Plan> plan = draw_placement(algorithm, random);
+    const std::optional<Plan> plan = draw_placement(algorithm, seen.size() % 2 == 1 ? 2 : 1, random);
     if (!plan || !seen.insert(schedules::unparse(plan->placement)).second) continue;
     const auto kernel =
         schedules::lower(*plan, {.symbol = "gemm", .kernarg_bytes = sizeof(GemmArgs), .arguments = gemm_arguments()});

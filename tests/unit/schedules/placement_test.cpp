@@ -47,6 +47,16 @@ TEST(Placement, TwoLoopsAndScalarMath) {
   EXPECT_EQ(unparse(*p), "name=x;waves=4;groups=1;buffers=k:2;before_buffers=k:3;before=a@1|b;loop=c;math=scalar");
 }
 
+TEST(Placement, TripsOfTwoIterations) {
+  const Expected<Placement> p = parse_placement("name=x;loop=a@2,a@3|b,b@1;trip=2;buffers=k:2");
+  ASSERT_TRUE(p) << to_string(p.error());
+  EXPECT_EQ(p->trip, 2U);
+  EXPECT_EQ(unparse(*p), "name=x;waves=4;groups=1;trip=2;buffers=k:2;loop=a@2,a@3|b,b@1");
+  const Expected<Placement> one = parse_placement("name=x;trip=1;loop=a");
+  ASSERT_TRUE(one) << to_string(one.error());
+  EXPECT_EQ(unparse(*one), "name=x;waves=4;groups=1;loop=a");
+}
+
 TEST(Placement, ParseOfUnparseIsTheSame) {
   const Expected<Placement> p =
       parse_placement("name=n;before={x/y:3}|z;before_buffers=q:4;loop={a:64/b@8,c/d:2},e|f;prio=0,0;math=scalar");
@@ -75,6 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Bad{"", "name=<identifier>"}, Bad{"name=a", "loop=<phases>"},
                     Bad{"name=a;loop=b;waves=3", "waves 1, 2, 4 or 8"}, Bad{"name=a;loop=b;waves=16", "from 1 to 8"},
                     Bad{"name=a;loop=b;groups=3", "groups from 1 to 2"},
+                    Bad{"name=a;loop=b;trip=3", "iterations of a trip from 1 to 2"},
+                    Bad{"name=a;loop=b;trip=0", "iterations of a trip from 1 to 2"},
                     Bad{"name=a;loop=b;buffers=k:5", "from 1 to 4"},
                     Bad{"name=a;loop=b;buffers=k:2,k:3", "each tile once"},
                     Bad{"name=a;loop=b@9", "a lead from 0 to 8"}, Bad{"name=a;loop={b}", "at least two streams"},

@@ -114,6 +114,70 @@ TEST(Plan, PlacedTwiceIsRefused) {
   EXPECT_THAT(problems("name=p;loop=load|use,sum,use"), Contains(HasSubstr("'use' is placed twice")));
 }
 
+TEST(Plan, TripOfTwoPlacesEveryStageTwice) {
+  EXPECT_TRUE(problems("name=p;trip=2;buffers=t:2,r:2;loop=load,load@1|use,use@1,sum,sum@1").empty());
+  EXPECT_TRUE(problems("name=p;trip=2;buffers=t:2;loop=load,load@1|use,sum,use@1,sum@1").empty());
+  const std::vector<std::string> uneven = problems("name=p;trip=2;loop=load,load@2|use,use@1,sum,sum@1");
+  EXPECT_THAT(uneven, Contains(HasSubstr("'load' is placed twice with an even lead")));
+  EXPECT_THAT(uneven, Contains(HasSubstr("'load' is not placed with an odd lead")));
+  EXPECT_THAT(problems("name=p;trip=2;buffers=t:4;loop=load,load@1|use,use@1,sum@1,sum@2"),
+              Contains(HasSubstr("its lead must be 0 or 1")));
+}
+
+TEST(Plan, TripOfTwoNeedsCopiesOfWhatLivesThroughBoth) {
+  EXPECT_THAT(problems("name=p;trip=2;buffers=t:2;loop=load,load@1|use,use@1,sum,sum@1"),
+              Contains(HasSubstr("'use@1' (phase 1) works on tile 'r' 1 iteration(s) later while stage 'sum'")));
+  EXPECT_THAT(problems("name=p;trip=2;loop=load,load@1|use,sum,use@1,sum@1"),
+              Contains(HasSubstr("'load@1' (phase 0) overwrites tile 't' 2 phase(s) too early")));
+  // One stage's own iterations too: the state of the first one is not there yet.
+  EXPECT_THAT(problems("name=p;trip=2;buffers=t:2,r:2;loop=load,load@1|use,use@1,sum@1,sum"),
+              Contains(HasSubstr("'sum@1' (phase 1) works on tile 's' 1 iteration(s) later while stage 'sum'")));
+}
+
+// Phases 2, stagger 1. use(2n) and use(2n + 1) are at epoch 2n, load@2 and load@3 of the same two at 2n - 2, so that
+// both are waited for at the end of 2n - 2: phase 0 of trip n - 1, its iterations 2t + 2 and 2t + 3. Their copies are
+// loaded again, 4 iterations later, at 2n + 2: the reads are waited for at the end of 2n, iterations 2t and 2t + 1.
+TEST(Plan, WaitsOfATripOfTwo) {
+  const Algorithm algorithm = small_algorithm();
+  const std::string loop = "loop=load@2,load@3,use,use@1|sum,sum@1";
+  EXPECT_THAT(problems("name=p;waves=8;groups=2;trip=2;buffers=t:2,r:2;" + loop),
+              Contains(HasSubstr("overwrites tile 't' 2 phase(s) too early")));
+  const Expected<Plan> plan = plan_of(algorithm, "name=p;waves=8;groups=2;trip=2;buffers=t:4,r:2;" + loop);
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  EXPECT_EQ(plan->unroll, 4U);
+  EXPECT_EQ(plan->prologue_trips(), 2U);
+  ASSERT_EQ(plan->awaits.size(), 4U);
+  const AwaitKind kinds[] = {AwaitKind::kArrival, AwaitKind::kArrival, AwaitKind::kReads, AwaitKind::kReads};
+  const std::int64_t offsets[] = {2, 3, 0, 1};
+  for (std::size_t n = 0; n < 4; ++n) {
+    EXPECT_EQ(plan->awaits[n].kind, kinds[n]) << n;
+    EXPECT_EQ(plan->awaits[n].phase, 0U) << n;
+    EXPECT_EQ(plan->awaits[n].offset, offsets[n]) << n;
+  }
+}
+
+// sum writes the state in odd iterations alone and use reads it in all: use@1, whose iteration is odd, may stand before
+// the sum of the even one, but the next use may not stand before an odd sum.
+TEST(Plan, AccessesOfEverySecondIteration) {
+  Algorithm algorithm = small_algorithm();
+  algorithm.stages[1].accesses.push_back({"s", kRead});
+  const std::string text = "name=p;trip=2;buffers=t:2,r:2;loop=load,load@1|use,use@1,sum,sum@1";
+  const Expected<Plan> always = plan_of(algorithm, text);
+  ASSERT_FALSE(always);
+  EXPECT_THAT(always.error().details, Contains(HasSubstr("'use@1' (phase 1) works on tile 's'")));
+  algorithm.period = 2;
+  algorithm.stages[2].accesses[1].when = Iterations::kOdd;
+  EXPECT_TRUE(plan_of(algorithm, text));
+  const Expected<Plan> early =
+      plan_of(algorithm, "name=p;trip=2;buffers=t:4,r:4;loop=load@2,load@3|use@2,use@1,sum,sum@1");
+  ASSERT_FALSE(early);
+  EXPECT_THAT(early.error().details, Contains(HasSubstr("'use@2' (phase 1) works on tile 's'")));
+  algorithm.period = 1;
+  const Expected<Plan> unequal = plan_of(algorithm, text);
+  ASSERT_FALSE(unequal);
+  EXPECT_THAT(unequal.error().details, Contains(HasSubstr("the period must be 2")));
+}
+
 TEST(Plan, LdsLimit) {
   Algorithm algorithm = small_algorithm();
   algorithm.tiles[0].lds_bytes = 100000;
