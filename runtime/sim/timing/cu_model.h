@@ -18,8 +18,6 @@
 
 namespace zyfa::sim::timing {
 
-inline constexpr std::uint32_t kSimds = 4, kMaxWavesPerSimd = 8;  // 0
-
 enum class Stall : std::uint8_t {
   kNone,
   kLdsWait,       // s_waitcnt lgkmcnt on LDS

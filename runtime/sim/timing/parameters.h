@@ -13,6 +13,8 @@
 
 namespace zyfa::sim::timing {
 
+inline constexpr std::uint32_t kSimds = 4, kMaxWavesPerSimd = 8;  // of a compute unit; section 0
+
 // X(name, default, low, high, unit, source, meaning)
 #define ZYFA_TIMING_PARAMETERS(X)                                                                                     \
   X(hold_other_wave, 1, 0, 1, "switch", "1.3, 2.4",                                                                   \

@@ -1,0 +1,80 @@
+// Two waves of a SIMD in phases that barriers lock against each other: one issues MFMAs, the other vector instructions,
+// then they change (docs/performance-model.md, calibration).
+#include <gtest/gtest.h>
+
+#include "tests/correctness/timing/micro.h"
+#include "tests/correctness/timing/weave.h"
+
+namespace zyfa::sim_test {
+namespace {
+
+using sim::timing::Parameters;
+
+// Waves 0-3 begin with `a`, waves 4-7 with `b`; cycles of a phase over `rounds` of both.
+double antiphase(const Steps& a, const Steps& b, unsigned rounds, const Parameters& parameters) {
+  const Steps barrier = micro().steps("barrier");
+  const Steps body = a + barrier + b + barrier;
+  const auto run = [&](unsigned n) {
+    std::vector<Steps> waves(4, barrier + repeat(body, n) + barrier);
+    waves.resize(8, barrier + barrier + repeat(body, n));
+    return static_cast<double>(run_waves(waves, parameters).cycles);
+  };
+  return (run(rounds + 2) - run(2)) / (2.0 * rounds);
+}
+
+// T20 on gfx942: cycles added to a 16-cycle MFMA by N = 1 to 4 instructions of the other wave, and of the same wave.
+TEST(TwoWaves, AddedCyclesOnGfx942) {
+  const Parameters p = sim::timing::gfx942_parameters();
+  struct Case {
+    const char* op;
+    double other[4], same[4];
+  };
+  constexpr double kPlain[4] = {0, 0, 0, 4};
+  std::vector<Case> cases = {
+      {"exp", {4, 20, 36, 52}, {4, 20, 36, 52}},
+      {"rcp", {4, 20, 36, 52}, {4, 20, 36, 52}},
+      {"pk_add", {5, 10, 15, 20}, {12, 16, 20, 24}},
+      {"pk_mul", {5, 10, 15, 20}, {12, 16, 20, 24}},
+  };
+  for (const char* plain : {"add", "add_e64", "fma", "fmac", "max3", "cmp", "cndmask", "add_u32", "perm"}) {
+    Case& c = cases.emplace_back(Case{plain, {}, {}});
+    std::copy(std::begin(kPlain), std::end(kPlain), c.other);
+    std::copy(std::begin(kPlain), std::end(kPlain), c.same);
+  }
+  const Steps mfmas = repeat(micro().steps("bf16_16_old"), 500);
+  for (const Case& c : cases) {
+    for (unsigned n = 1; n <= 4; ++n) {
+      const std::string ops = std::string(c.op) + "*" + std::to_string(n);
+      const double other = antiphase(mfmas, repeat(micro().steps(ops), 500), 4, p) / 500;
+      EXPECT_NEAR(other - 16, c.other[n - 1], 1) << ops << " of the other wave";
+      EXPECT_NEAR(cycles_per("bf16_16_old " + ops, p) - 16, c.same[n - 1], 1) << ops << " of the same wave";
+    }
+  }
+}
+
+// Orders of two MFMAs, three plain instructions and one TRANS in a lone wave, measured on gfx942 by the same authors.
+TEST(TwoWaves, BundlesOnGfx942) {
+  const Parameters p = sim::timing::gfx942_parameters();
+  EXPECT_NEAR(cycles_per("bf16_16_old add*3 bf16_16_old exp", p), 36.05, 1);
+  EXPECT_NEAR(cycles_per("bf16_16_old bf16_16_old exp", p), 36.04, 1);
+  EXPECT_NEAR(cycles_per("bf16_16_old bf16_16_old add*3 exp", p), 48.05, 1);
+  EXPECT_NEAR(cycles_per("exp add", p), 20, 1);
+  EXPECT_NEAR(cycles_per("exp rcp", p), 32, 1);
+}
+
+// The phase of 2.4: max(M + 5 Npk, hold Nmfma + V), by hand.
+TEST(TwoWaves, PhaseFormula) {
+  Parameters p;
+  // M = 1,024, 16 MFMAs, V = 1,496 with 32 packed; hold 12 and 0.
+  const Steps mfmas = micro().steps("fp8_32*16");
+  const Steps vector = weave({micro().steps("pk_fma*32"), micro().steps("exp*65"), micro().steps("max3*32"),
+                              micro().steps("add*131"), micro().steps("cvt_fp8*32"), micro().steps("perm*18")});
+  const double hold12 = antiphase(mfmas, vector, 20, p);
+  p.hold_other_wave = 0;
+  const double hold0 = antiphase(mfmas, vector, 20, p);
+  EXPECT_NEAR(hold12, 1688, 40);
+  EXPECT_NEAR(hold0, 1496, 40);
+}
+
+}  // namespace
+}  // namespace zyfa::sim_test
