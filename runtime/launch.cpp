@@ -20,6 +20,7 @@ constexpr std::int64_t kFloatBytes = 4;    // of the LSE and of descales
 constexpr std::int64_t kMaxTokenStrideBytes = std::int64_t{1} << 26;
 constexpr unsigned kAddressBits = 48;  // of a flat address on gfx9
 constexpr double kLog2E = 1.4426950408889634074;
+constexpr double kCodesPerBinade = 8.0;  // the largest unit that an FP8 kernel counts scores in
 
 // Of an element of q, k and v.
 std::int64_t input_bytes(const AttentionProblem& problem) { return problem.dtype == DType::kFp8E4M3 ? 1 : 2; }
@@ -232,6 +233,11 @@ Expected<float> score_scale_log2(const AttentionProblem& problem, std::optional<
   const float packed = static_cast<float>(scale * kLog2E);
   if (!std::isfinite(packed)) {
     return refuse("softmax_scale is " + std::to_string(scale) + "; it must be finite, also when multiplied by log2(e)");
+  }
+  const bool eight_bit = problem.dtype == DType::kFp8E4M3 || problem.compute == Compute::kFp8;
+  if (eight_bit && !std::isfinite(static_cast<float>(kCodesPerBinade * scale * kLog2E))) {
+    return refuse("softmax_scale is " + std::to_string(scale) +
+                  "; for FP8 it must be finite, also when multiplied by 8 log2(e)");
   }
   return packed;
 }

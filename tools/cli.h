@@ -69,8 +69,8 @@ inline constexpr const char* kProblemHelp =
     "causal, lse, compute=fp8; for FP8 also p=exact, unscaled, form=folded|fma, qk=int8, near=bf16, no-rotate, "
     "smooth-k, scales=tensor, u8=truncate (zyfa/problem.h). Example: bf16,d=128,causal,lse";
 inline constexpr const char* kPlacementHelp =
-    "Placement to use instead of the table's choice: a row's name (naive, pingpong), a placement's text form, or @FILE "
-    "that holds one";
+    "Placement to use instead of the table's choice: a row's name (naive, pingpong; FP8: fp8_naive, fp8_pingpong, "
+    "fp8_pingpong_scalar; mixed: fp8_near_...), a placement's text form, or @FILE that holds one";
 
 // Adds --placement. --schedule is taken too, and not in the help: in `dump` it asks for a printout.
 void add_placement_option(CLI::App& command, std::string& placement);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <numbers>
 #include <optional>
 
 #include "tests/reference/compare.h"
@@ -173,6 +174,32 @@ Status write_outputs(const std::string& path, const AttentionOutputs& outputs, c
                                 {"device", report.device}});
 }
 
+// The folded form takes 8 log2(e) * softmax_scale * q_descale * k_descale as the nearest power of two, which our
+// quantiser sees to. A file's own descales need not fit, and scores would come out wrong.
+Status check_folded_scales(const RunReport& report) {
+  constexpr double kFloatRounding = 1e-6;  // of three products
+  const io::AttentionInputs& in = report.inputs;
+  if (report.problem.dtype != DType::kFp8E4M3 || report.problem.fp8.form != ScoreForm::kFolded) {
+    return {};
+  }
+  for (std::int64_t batch = 0; batch < in.batch(); ++batch) {
+    for (std::int64_t head = 0; head < in.key_heads(); ++head) {
+      const double product = 8 * std::numbers::log2e * report.softmax_scale *
+                             static_cast<double>(in.q_descale.at(batch, head)) *
+                             static_cast<double>(in.k_descale.at(batch, head));
+      const double binades = std::log2(std::abs(product));
+      if (std::isfinite(binades) && std::abs(std::exp2(binades - std::round(binades)) - 1) > kFloatRounding) {
+        return make_error(
+            ErrorCode::kInvalidArgument,
+            fmt::format("form=folded needs 8 log2(e) * softmax_scale * q_descale * k_descale to be a power of two; for "
+                        "batch {} key head {} it is {:.6g}. Use form=fma",
+                        batch, head, product));
+      }
+    }
+  }
+  return {};
+}
+
 // Compiles, launches as often as asked, compares, writes.
 Status run_all(const Options& options, RunReport& report) {
   const Expected<std::string> placement = placement_text(options.placement);
@@ -182,6 +209,9 @@ Status run_all(const Options& options, RunReport& report) {
   if (const Support support = supports(report.problem); !support) {
     return make_error(ErrorCode::kUnsupported, "no kernel for the problem " + to_string(report.problem),
                       support.reasons);
+  }
+  if (Status status = check_folded_scales(report); !status) {
+    return status;
   }
   const Expected<std::shared_ptr<Device>> device = open_device(options.device);
   if (!device) {

@@ -39,6 +39,13 @@ std::string source_text(const AttentionInfo& info) {
   return {};
 }
 
+std::string wrong_text(const AttentionProblem& problem) {
+  if (problem.compute != Compute::kFp8) {
+    return "WRONG: outside the limits";
+  }
+  return "WRONG: outside the limits, rounding of the inputs included (zyfa-jit accuracy tells the parts)";
+}
+
 }  // namespace
 
 OrderedJson to_json(const RunReport& r) {
@@ -132,7 +139,7 @@ void print_text(const RunReport& r) {
   }
   line("result", r.different != 0     ? "WRONG: launches differ"
                  : r.within_tolerance ? "agrees with fp64 attention"
-                                      : "WRONG: outside the limits");
+                                      : wrong_text(r.problem));
 }
 
 }  // namespace zyfa::tools

@@ -137,7 +137,7 @@ void folded_probabilities(StageWriter& w, const Variant& v) {
   w.op(Op::kVCmpGtF32, {seen, w.reg("block_max"), nothing});
   w.op(Op::kSAndB64, {low, low, seen}, "does any row need a block exponent?");
   w.op(Op::kSCbranchScc1, {far});
-  w.op(Op::kSMovB32, {w.reg("far"), Imm{0}}, "near path");
+  w.op(Op::kSMovB32, {w.reg("far"), Imm{0}}, "no block exponent");
   w.op(Op::kVMovB32, {w.reg("prob_scale"), Imm{kUnitExponent}});
   convert_lean(w);
   w.op(Op::kSBranch, {done});

@@ -141,6 +141,7 @@ void apply_scale(StageWriter& w, const SetupRegs& s, const Variant& v) {
   w.op(Op::kVMulF32, {product, FloatImm{v.units()}, product}, "in units");
   w.op(Op::kVMulF32, {product, q_descale, product});
   w.op(Op::kVMulF32, {product, k_descale, product});
+  w.op(Op::kVFmaF32, {product, product, Imm{0}, product}, "an infinite scale is NaN for every row");
   const Reg bits = w.stemp("scale_bits");
   const Reg sign = w.stemp("sign");
   const Reg scale = w.reg("scale");
@@ -244,14 +245,13 @@ void take_over_sums(StageWriter& w, const Variant& v) {
   const Reg factor = w.vtemp("to_codes");
   w.op(Op::kVMovB32, {factor, w.reg("v_descale")});
   w.op(Op::kVRcpF32, {factor, factor});
-  if (!v.always_exponents()) {
-    w.op(Op::kVMulF32, {sum, FloatImm{kTopValue}, sum});
-    w.op(Op::kVMulF32, {factor, FloatImm{kTopValue}, factor});
-  }
+  if (!v.always_exponents()) w.op(Op::kVMulF32, {sum, FloatImm{kTopValue}, sum});
   for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
     for (std::uint16_t r = 0; r < 16; ++r) {
       const Reg out = w.reg("out", block).sub(r);
       w.op(Op::kVMulF32, {out, factor, out});
+      // By itself: the factor of a small descale times the top may overflow where their product with O does not.
+      if (!v.always_exponents()) w.op(Op::kVMulF32, {out, FloatImm{kTopValue}, out});
     }
   }
 }

@@ -42,7 +42,6 @@ Divisor divide_by_total(StageWriter& w, const RowResult& rows) {
   const Divisor divisor{w.vtemp("inverse"), w.stemp("empty", 2)};
   w.op(Op::kVRcpF32, {divisor.inverse, rows.total});
   w.op(Op::kVCmpEqF32, {divisor.empty, rows.total, Imm{0}}, "no key seen?");
-  if (rows.output_scale) w.op(Op::kVMulF32, {divisor.inverse, *rows.output_scale, divisor.inverse}, "descale of v");
   return divisor;
 }
 
@@ -59,7 +58,8 @@ Reg output_descriptor(StageWriter& w, Reg args, Reg rows) {
 
 // A lane holds 4 consecutive head-dim elements in every second group of 4, its partner the others; one swap gives each
 // lane 8 consecutive elements, 16 bytes.
-void store_output(StageWriter& w, const Lanes& lanes, const Divisor& divisor, Reg desc, Reg stride) {
+void store_output(StageWriter& w, const Lanes& lanes, const RowResult& rows, Reg desc, Reg stride) {
+  const Divisor divisor = divide_by_total(w, rows);
   const Reg offset = w.vtemp("o_offset");
   const Reg half = w.vtemp("o_half");
   w.op(Op::kVMulLoU32, {offset, lanes.column, stride});
@@ -67,7 +67,12 @@ void store_output(StageWriter& w, const Lanes& lanes, const Divisor& divisor, Re
   w.op(Op::kVAddU32, {offset, offset, half}, "row * stride + 16 * half");
   for (std::uint32_t block = 0; block < kOutputBlocks; ++block) {
     const Reg out = w.reg("out", block);
-    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMulF32, {out.sub(r), out.sub(r), divisor.inverse});
+    for (std::uint16_t r = 0; r < 16; ++r) {
+      const Reg element = out.sub(r);
+      w.op(Op::kVMulF32, {element, element, divisor.inverse});
+      // By itself: a small factor over a large sum is a denormal, which would be flushed, and O with it.
+      if (rows.output_scale) w.op(Op::kVMulF32, {element, element, *rows.output_scale});
+    }
     for (std::uint16_t pair = 0; pair < 2; ++pair) {
       const Reg packed = w.vtemp("packed", 4);
       const auto first = static_cast<std::uint16_t>(8 * pair);
@@ -133,8 +138,7 @@ void write_output(StageWriter& w, LseOutput lse, const RowResult& result) {
   w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")},
        "queries of this wave, may exceed 32 or be negative");
   const Lanes lanes = lane_numbers(w);
-  const Divisor divisor = divide_by_total(w, result);
-  store_output(w, lanes, divisor, output_descriptor(w, args, rows), args.sub(2));
+  store_output(w, lanes, result, output_descriptor(w, args, rows), args.sub(2));
   if (lse == LseOutput::kWritten) store_lse(w, lanes, result, rows);
   w.op(Op::kSEndpgm, {});
 }

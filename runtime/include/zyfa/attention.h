@@ -143,7 +143,7 @@ class ZYFA_API Attention {
   //   - addresses and byte strides multiples of 16 (LSE: 4 and 4); not null unless the tensor is empty
   //   - descales: given for 8-bit inputs only, [1, 1] or [B, Hk]
   //   - B <= 65535, H <= 32768, Sq and Sk <= 2^30, token strides < 2^26 bytes
-  //   - softmax_scale finite
+  //   - softmax_scale finite, also times log2(e); FP8: also times 8 log2(e)
   [[nodiscard]] virtual Status launch(const LaunchArgs& args, Stream stream = nullptr) const = 0;
 
   // Bytes of workspace that launch() needs for these shapes (addresses are not looked at); 0 unless Compute::kFp8.

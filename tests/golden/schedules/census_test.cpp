@@ -114,7 +114,7 @@ void count(Census& census, const Line& line) {
   if (opcode.starts_with("v_pk_")) ++census.packed;
   if (is_matrix(opcode)) {
     ++census.matrix[opcode];
-    const bool sums = line.comment.starts_with("row sum");
+    const bool sums = line.comment.starts_with("row sum") || line.comment == "near path";
     (sums ? census.row_sum_cycles : census.product_cycles) += matrix_cycles(opcode);
   } else if (makes_probability(line)) {
     ++census.probability[opcode];
