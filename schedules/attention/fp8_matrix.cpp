@@ -77,7 +77,7 @@ void sum_block(StageWriter& w, const Variant& v) {
     w.op(Op::kSCmpLgU32, {w.reg("far"), Imm{0}}, "summed already by the far path?");
     w.op(Op::kSCbranchScc1, {skip});
   }
-  // The mark of a tile on the near path (zyfa/inspect.h): unlike the conversion, this runs for no iteration past the end.
+  // Marks a tile on the near path (zyfa/inspect.h): unlike the conversion, it runs for no iteration past the end.
   w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {w.reg("row_sum"), w.reg("ones"), prob, w.reg("ones_index")},
        v.two_paths() ? "near path" : comment);
   if (v.two_paths()) w.place(skip);
