@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"--unscaled"}},
         Case{{{40, 2, 192}, {100, 2, 192}, {100, 2, 128}, {}, {0.25F, 0.5F}, {}, {2}}, {"--form", "fma"}}));
 
-// 8 log2(e) / sqrt(128) = 1.02013 is no power of two; with this descale it is 1.
+// 8 log2(e) / sqrt(128) = 1.02014 is no power of two; with this descale it is 1.
 TEST(RunFp8, FoldedFormRefusesDescalesThatDoNotFit) {
   const Session session;
   EightBitInputs inputs{{40, 2, 128}, {70, 1, 128}, {70, 1, 128}, {}, {}, {}, {}};
@@ -143,7 +143,7 @@ TEST(RunFp8, FoldedFormRefusesDescalesThatDoNotFit) {
   const Result refused = session.zyfa_jit(command);
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("form=folded needs 8 log2(e) * softmax_scale * q_descale * k_descale to be a "
-                                     "power of two; for batch 0 key head 0 it is 1.02013. Use form=fma"));
+                                     "power of two; for batch 0 key head 0 it is 1.02014. Use form=fma"));
   inputs.q_descale = {static_cast<float>(std::sqrt(128.0) / (8 * std::numbers::log2e))};
   inputs.descale_shape = {1};
   put_fp8_inputs(session / "in", inputs);
