@@ -119,7 +119,7 @@ void ComputeUnit::launch(u64 now) {
 
 bool ComputeUnit::beats(const WaveState& a, const WaveState& b) const {
   if (a.priority != b.priority) return a.priority > b.priority;
-  if (!p_.oldest_first && a.last_issue != b.last_issue) return a.last_issue < b.last_issue;
+  if (!p_.oldest_first && a.issued != b.issued) return a.issued < b.issued;
   return a.slot < b.slot;
 }
 
@@ -238,8 +238,7 @@ void ComputeUnit::release_barrier(u32 group, u64 now) {
     for (WaveState* w : simd.waves) {
       if (w->group != group) continue;
       w->ready = ready;
-      result_.waves[w->slot].stalls[static_cast<std::size_t>(Stall::kBarrier)] +=
-          turn_at(ready, w->simd) - w->last_issue;
+      result_.waves[w->slot].stalls[static_cast<std::size_t>(Stall::kBarrier)] += turn_at(ready, w->simd) - w->arrived;
       if (run_.events == EventLog::kOn) result_.events[w->barrier_event].end = ready;
       w->seen = w->earliest = turn_at(ready, w->simd);
       simd.next = std::min(simd.next, w->earliest);
@@ -250,7 +249,7 @@ void ComputeUnit::release_barrier(u32 group, u64 now) {
 void ComputeUnit::arrive(WaveState& w, u64 now) {
   w.barrier_event = result_.events.size();
   finish(w, now, {now, now, now}, kNever);
-  w.last_issue = now;
+  w.arrived = now;
   Running& group = groups_[w.group];
   if (++group.waiting == group.live) release_barrier(w.group, now);
 }
@@ -364,7 +363,7 @@ void ComputeUnit::issue(WaveState& w, u64 now) {
   const OpCost& c = costs_[w.step->op];
   const Service service = use_unit(w, c, now);
   w.fetch = std::max(w.fetch, now) + kTurn + (c.misaligned ? p_.misaligned_fetch_cycles : 0);
-  w.last_issue = now;
+  w.issued = now + 1;
   u64 ready = now + kTurn;
   if (c.kind == Kind::kBranch && w.step + 1 != w.end && w.step[1].op != w.step->op + 1) {
     ready = now + p_.taken_branch_cycles;

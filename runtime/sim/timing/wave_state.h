@@ -82,8 +82,9 @@ struct WaveState {
   std::uint64_t plain_from = 0;   // vector instructions after its own MFMA
   std::uint64_t packed_from = 0;  // packed ones
   std::uint64_t memory_from = 0;  // LDS and VMEM
-  std::uint64_t last_issue = 0;
-  std::uint64_t earliest = 0;  // its next visit; kNever: at a barrier, or ended
+  std::uint64_t issued = 0;       // after its last instruction that took part in arbitration; 0: none yet
+  std::uint64_t arrived = 0;      // at its last barrier
+  std::uint64_t earliest = 0;     // its next visit; kNever: at a barrier, or ended
   Counter vm, lgkm;
   RecentResults results;
   // Of the instruction at the head.

@@ -62,6 +62,10 @@ constexpr Instruction kInstructions[] = {
     {"lshl_add", "v_lshl_add_u64 v[26:27], v[28:29], 2, v[30:31]", 0},
     {"swap", "v_permlane32_swap_b32 v38, v39", 0},
     {"salu", "s_add_u32 s4, s4, 1", 0},
+    {"cvt_u32", "v_cvt_u32_f32 v34, v35", 0},
+    {"mul", "v_mul_f32 v20, v21, v22", 0},
+    {"nop3", "s_nop 3", 0},
+    {"nop5", "s_nop 5", 0},
     {"smem", "s_load_dword s8, s[0:1], 0x0", 4},
     {"nop0", "s_nop 0", 0},
     {"nop1", "s_nop 1", 0},
@@ -71,7 +75,7 @@ constexpr Instruction kInstructions[] = {
     {"prio1", "s_setprio 1", 0},
     {"wait_lgkm", "s_waitcnt lgkmcnt(0)", 0},
     {"wait_vm", "s_waitcnt vmcnt(0)", 0},
-    {"wait_vm16", "s_waitcnt vmcnt(16)", 0},
+    {"wait_vm8", "s_waitcnt vmcnt(8)", 0},
     {"read128", "ds_read_b128 v[40:43], v44", 4},
     {"read128_2way", "ds_read_b128 v[40:43], v44", 8},
     {"read128_4way", "ds_read_b128 v[40:43], v44", 16},
@@ -89,6 +93,7 @@ constexpr Instruction kInstructions[] = {
     {"load1", "buffer_load_dword v48, v44, s[12:15], 0 offen", 256},
     {"load_lds", "buffer_load_dwordx4 v44, s[12:15], 0 offen lds", 1024},
     {"store4", "buffer_store_dwordx4 v[48:51], v44, s[12:15], 0 offen", 1024},
+    {"branch", "s_cbranch_scc1 0", 0},
 };
 
 }  // namespace
