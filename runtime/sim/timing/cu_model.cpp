@@ -55,6 +55,8 @@ class ComputeUnit {
   void place(const GroupTrace& group, u32 number, u64 now);
   u32 choose_simd(u32 wave) const;
   void turn(u32 simd, u64 now);
+  // Whether its head can issue now; if not, when to look again.
+  bool competes(WaveState& w, u64 now);
   // Lets internal instructions pass; when the next one may issue.
   Head settle(WaveState& w, u64 now);
   Head head(WaveState& w, const OpCost& c, u64 now);
@@ -81,6 +83,7 @@ class ComputeUnit {
   VmemUnit vmem_;
   std::array<Simd, kSimds> simds_;
   std::vector<WaveState> waves_;
+  std::vector<WaveState*> visiting_;  // of the SIMD whose turn it is, while waves end
   std::vector<Running> groups_;
   u32 launched_ = 0, resident_ = 0;
   bool group_ended_ = false;
@@ -238,6 +241,7 @@ void ComputeUnit::release_barrier(u32 group, u64 now) {
     for (WaveState* w : simd.waves) {
       if (w->group != group) continue;
       w->ready = ready;
+      w->at_barrier = false;
       result_.waves[w->slot].stalls[static_cast<std::size_t>(Stall::kBarrier)] += turn_at(ready, w->simd) - w->arrived;
       if (run_.events == EventLog::kOn) result_.events[w->barrier_event].end = ready;
       w->seen = w->earliest = turn_at(ready, w->simd);
@@ -250,6 +254,7 @@ void ComputeUnit::arrive(WaveState& w, u64 now) {
   w.barrier_event = result_.events.size();
   finish(w, now, {now, now, now}, kNever);
   w.arrived = now;
+  w.at_barrier = true;
   Running& group = groups_[w.group];
   if (++group.waiting == group.live) release_barrier(w.group, now);
 }
@@ -373,34 +378,32 @@ void ComputeUnit::issue(WaveState& w, u64 now) {
   finish(w, now, service, ready);
 }
 
+bool ComputeUnit::competes(WaveState& w, u64 now) {
+  const Head h = settle(w, now);
+  if (w.step == w.end && !w.at_barrier) {
+    end_wave(w, now);
+    return false;
+  }
+  if (w.earliest > now) return false;
+  account(w, now);
+  if (h.at <= now) return true;
+  w.reason = h.reason;
+  w.earliest = turn_at(h.at, w.simd);
+  return false;
+}
+
 void ComputeUnit::turn(u32 number, u64 now) {
   Simd& simd = simds_[number];
   std::array<WaveState*, kCategories> winners{};
-  for (std::size_t i = 0; i < simd.waves.size();) {
-    WaveState& w = *simd.waves[i];
-    if (w.earliest > now) {
-      ++i;
-      continue;
-    }
-    const Head h = settle(w, now);
-    if (w.step == w.end) {
-      end_wave(w, now);
-      continue;
-    }
-    ++i;
-    if (w.earliest > now) continue;
-    account(w, now);
-    if (h.at > now) {
-      w.reason = h.reason;
-      w.earliest = turn_at(h.at, number);
-      continue;
-    }
-    Category category = costs_[w.step->op].category;
+  visiting_ = simd.waves;
+  for (WaveState* w : visiting_) {
+    if (w->earliest > now || !competes(*w, now)) continue;
+    Category category = costs_[w->step->op].category;
     if (category == Category::kVmem && p_.shared_memory_port) category = Category::kLds;
-    w.reason = category == Category::kScalar ? Stall::kScalar : Stall::kPriority;
-    w.earliest = now + kTurn;
+    w->reason = category == Category::kScalar ? Stall::kScalar : Stall::kPriority;
+    w->earliest = now + kTurn;
     WaveState*& winner = winners[static_cast<std::size_t>(category)];
-    if (winner == nullptr || beats(w, *winner)) winner = &w;
+    if (winner == nullptr || beats(*w, *winner)) winner = w;
   }
   for (WaveState* w : winners)
     if (w != nullptr) issue(*w, now);

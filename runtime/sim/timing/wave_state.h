@@ -84,7 +84,8 @@ struct WaveState {
   std::uint64_t memory_from = 0;  // LDS and VMEM
   std::uint64_t issued = 0;       // after its last instruction that took part in arbitration; 0: none yet
   std::uint64_t arrived = 0;      // at its last barrier
-  std::uint64_t earliest = 0;     // its next visit; kNever: at a barrier, or ended
+  bool at_barrier = false;
+  std::uint64_t earliest = 0;  // its next visit; kNever: at a barrier, or ended
   Counter vm, lgkm;
   RecentResults results;
   // Of the instruction at the head.
