@@ -1,0 +1,188 @@
+// The tuner's steps and its walk, on the small algorithm of plan_test.cpp: load writes LDS tile "t", use reads it into
+// register tile "r", sum adds r to state "s".
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+
+#include "schedules/dsl/plan.h"
+#include "schedules/tune/moves.h"
+#include "schedules/tune/search.h"
+
+namespace zyfa::schedules {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using enum AccessKind;
+
+Algorithm small_algorithm() {
+  Algorithm a;
+  a.name = "small";
+  a.legal_waves = {4, 8};
+  a.tiles = {{"t", TileSpace::kLds, TileLife::kIteration, {}, 1000},
+             {"r", TileSpace::kRegisters, TileLife::kIteration, {}, 0},
+             {"s", TileSpace::kRegisters, TileLife::kState, {}, 0}};
+  a.stages = {{"load", {{"t", kWrite}}, Speculation::kHarmless, {}},
+              {"use", {{"t", kRead}, {"r", kWrite}}, Speculation::kHarmless, {}},
+              {"sum", {{"r", kRead}, {"s", kUpdate}}, Speculation::kNever, {}}};
+  return a;
+}
+
+Placement parse(const std::string& text) { return parse_placement(text).value(); }
+
+std::set<std::string> texts_after(const std::string& from) {
+  std::set<std::string> texts;
+  for (const Move& move : moves(small_algorithm(), parse(from))) texts.insert(unparse(move.placement));
+  return texts;
+}
+
+TEST(Moves, ReachEveryKindOfNeighbour) {
+  const std::set<std::string> texts = texts_after("name=p;waves=4;groups=1;loop=load|use,sum");
+  for (const char* text : {
+           "name=p;waves=4;groups=1;loop=load,use|sum",              // a stage to another phase
+           "name=p;waves=4;groups=1;loop=load|sum,use",              // before another
+           "name=p;waves=4;groups=1;loop=load@1|use,sum",            // a lead
+           "name=p;waves=4;groups=1;loop=load|{use/sum}",            // woven
+           "name=p;waves=4;groups=1;loop=load|use|sum",              // a barrier more
+           "name=p;waves=4;groups=1;loop=load,use,sum",              // a barrier less
+           "name=p;waves=4;groups=1;buffers=t:2;loop=load|use,sum",  // copies
+           "name=p;waves=4;groups=1;buffers=r:2;loop=load|use,sum",
+           "name=p;waves=4;groups=2;loop=load|use,sum",
+           "name=p;waves=8;groups=1;loop=load|use,sum",
+           "name=p;waves=4;groups=1;loop=load|use,sum;prio=1,0",
+           "name=p;waves=4;groups=1;loop=load|use,sum;math=scalar",
+       }) {
+    EXPECT_THAT(texts, Contains(text));
+  }
+  const std::set<std::string> woven = texts_after("name=p;waves=4;groups=1;loop=load|{use:2/sum};prio=1,0");
+  for (const char* text : {
+           "name=p;waves=4;groups=1;loop=load|{use:3/sum};prio=1,0",  // a weight
+           "name=p;waves=4;groups=1;loop=load|{use/sum};prio=1,0",
+           "name=p;waves=4;groups=1;loop=load|{use:2/sum:2};prio=1,0",
+           "name=p;waves=4;groups=1;loop=load|use,sum;prio=1,0",    // apart again
+           "name=p;waves=4;groups=1;loop={use:2/sum,load};prio=0",  // into a stream; the phase it leaves goes
+           "name=p;waves=4;groups=1;loop=load|{use:2/sum}",         // priorities
+           "name=p;waves=4;groups=1;loop=load|{use:2/sum};prio=1,1",
+       }) {
+    EXPECT_THAT(woven, Contains(text));
+  }
+}
+
+TEST(Moves, AreCanonicalDifferentAndNotTheStart) {
+  for (const std::string from : {"name=p;waves=4;groups=1;loop=load|use,sum",
+                                 "name=p;waves=8;groups=2;buffers=t:3;loop=load@1|{use:4/sum};prio=1,0",
+                                 "name=p;waves=4;groups=1;trip=2;buffers=t:2;loop=load@2,load@3|use,use@1,sum,sum@1"}) {
+    std::set<std::string> texts{from};
+    for (const Move& move : moves(small_algorithm(), parse(from))) {
+      const std::string text = unparse(move.placement);
+      EXPECT_TRUE(texts.insert(text).second) << text;
+      EXPECT_EQ(unparse(parse(text)), text);
+      EXPECT_EQ(parse(text), move.placement) << text;
+      EXPECT_FALSE(move.change.empty());
+      EXPECT_EQ(move.placement.name, "p");
+      EXPECT_TRUE(move.placement.priorities.empty() || move.placement.priorities.size() == move.placement.loop.size());
+    }
+  }
+}
+
+// A walk can undo what it did: what makes any placement reachable from any other.
+TEST(Moves, EveryLegalStepLeadsBack) {
+  const Algorithm algorithm = small_algorithm();
+  std::size_t legal = 0;
+  const std::string from = "name=p;waves=4;groups=1;buffers=t:2;loop=load@1|use|sum";
+  for (const Move& move : moves(algorithm, parse(from))) {
+    if (!make_plan(algorithm, move.placement)) continue;
+    ++legal;
+    EXPECT_THAT(texts_after(unparse(move.placement)), Contains(from)) << move.change;
+  }
+  EXPECT_GT(legal, 10U);
+}
+
+// Worked out by hand: iteration 2t of every phase, then 2t + 1 of every phase.
+TEST(Moves, TwoIterationsOfATripAreEachPhaseTwice) {
+  EXPECT_EQ(unparse(with_two_iterations(parse("name=p;waves=8;groups=2;buffers=t:3;loop=load@1|{use:2/sum};prio=1,0"))),
+            "name=p;waves=8;groups=2;trip=2;buffers=t:3;loop=load@1|{use:2/sum}|load@2|{use@1:2/sum@1};prio=1,0,1,0");
+}
+
+// Barriers, then leads; unlucky: the count of copies is not allowed to matter.
+double toy_cost(const Placement& p) {
+  double cost = 10.0 * static_cast<double>(p.loop.size()) + (p.groups == 1 ? 5 : 0) + (p.waves == 4 ? 3 : 0);
+  for (const Phase& phase : p.loop) {
+    for (const PhaseItem& item : phase.items) cost += item.streams.size() > 1 ? 0 : 1;
+  }
+  return cost;
+}
+
+// Least by hand: two groups of 8 waves (0 + 0); one phase is illegal for a load that its own phase reads, but not for
+// data loaded by an earlier trip (lead), so 10; all three stages in one woven item: 0.
+TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
+  const Algorithm algorithm = small_algorithm();
+  std::map<std::string, int> tried;
+  std::uint64_t steps = 0;
+  const SearchCalls calls{.try_out = [&](const Placement& p) -> Expected<Trial> {
+                            ++tried[unparse(p)];
+                            return Trial{.cost = toy_cost(p)};
+                          },
+                          .step = [&](const SearchStep& step) { EXPECT_EQ(step.number, ++steps); }};
+  const auto found =
+      search(algorithm, {parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {.seed = 3, .trials = 800}, calls);
+  ASSERT_TRUE(found) << to_string(found.error());
+  EXPECT_EQ(found->trial.cost, 10.0) << unparse(found->placement);
+  EXPECT_TRUE(make_plan(algorithm, found->placement));
+  EXPECT_EQ(found->trials, steps);
+  EXPECT_LE(found->trials, 800U);
+  for (const auto& [text, times] : tried) {
+    EXPECT_EQ(times, 1) << text;
+    EXPECT_TRUE(make_plan(algorithm, parse(text))) << text;
+  }
+}
+
+std::vector<std::string> walk(std::uint64_t seed) {
+  std::vector<std::string> texts;
+  const SearchCalls calls{.try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
+                          .step = [&](const SearchStep& step) { texts.push_back(unparse(step.placement)); }};
+  EXPECT_TRUE(search(small_algorithm(), {parse("name=p;waves=4;groups=1;loop=load|use,sum")},
+                     {.seed = seed, .trials = 200}, calls));
+  return texts;
+}
+
+TEST(TuneSearch, IsAFunctionOfTheSeed) {
+  EXPECT_EQ(walk(1), walk(1));
+  EXPECT_NE(walk(1), walk(2));
+  EXPECT_EQ(walk(1).size(), 200U);
+}
+
+TEST(TuneSearch, TieBreakDecidesAmongEqualCosts) {
+  EXPECT_TRUE((Trial{.cost = 1, .tie_break = 2}).better_than({.cost = 1, .tie_break = 3}));
+  EXPECT_TRUE((Trial{.cost = 1, .tie_break = 9}).better_than({.cost = 2, .tie_break = 3}));
+  EXPECT_FALSE((Trial{.cost = 1}).better_than({.cost = 1}));
+  EXPECT_FALSE(Trial{}.better_than({}));
+  EXPECT_TRUE((Trial{.cost = 1}).better_than({}));
+}
+
+TEST(TuneSearch, RefusesStartsThatAreNoUse) {
+  const Algorithm algorithm = small_algorithm();
+  const SearchCalls calls{
+      .try_out = [](const Placement&) -> Expected<Trial> { return Trial{.cost = {}, .why = "too slow"}; }};
+  const auto none = search(algorithm, {}, {}, calls);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
+  const auto illegal = search(algorithm, {parse("name=p;waves=4;groups=1;loop=use|load,sum")}, {}, calls);
+  ASSERT_FALSE(illegal);
+  EXPECT_EQ(illegal.error().code, ErrorCode::kScheduleError);
+  const auto useless = search(algorithm, {parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
+  ASSERT_FALSE(useless);
+  EXPECT_THAT(useless.error().details, Contains(HasSubstr("p: too slow")));
+}
+
+TEST(TuneSearch, AnErrorOfATrialEndsIt) {
+  const SearchCalls calls{
+      .try_out = [](const Placement&) -> Expected<Trial> { return make_error(ErrorCode::kDeviceError, "gone"); }};
+  const auto found = search(small_algorithm(), {parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message, "gone");
+}
+
+}  // namespace
+}  // namespace zyfa::schedules
