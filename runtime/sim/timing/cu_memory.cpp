@@ -36,7 +36,7 @@ Service LdsUnit::request(std::uint32_t simd, std::uint64_t now, const OpCost& co
   const double n = std::max(phases, 1U);  // lane permutes have no phases of their own and pass through the crossbar
   const double start = std::max(static_cast<double>(now), pair.free);
   use_array(start, n * cost.array_cycles);
-  pair.free = std::max(start + n * cost.pair_cycles, array_free_);
+  pair.free = std::max(start + std::min<double>(n * cost.pair_cycles, cost.pair_most), array_free_);
   pair.last = simd % 2;
   pair.waiting[pair.last] = false;
   const Service service{whole(start), whole(pair.free), whole(pair.free) + latency_};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "runtime/sim/exec/traffic.h"
+
 namespace zyfa::sim::timing {
 namespace {
 
@@ -12,6 +14,7 @@ using u8 = std::uint8_t;
 
 constexpr std::uint32_t kSlot = 4;         // cycles; a SIMD's turn, a pass, a wait state (reference, units)
 constexpr std::uint32_t kPlainCycles = 4;  // 2.2
+constexpr int kDword = 4;                  // bytes
 constexpr float kPairBytes = 128;          // a SIMD pair's path to LDS, each way, a clock (3.1)
 constexpr float kReadPhase = 256;          // bytes; 64 banks (3.1)
 constexpr float kWritePhase = 128;         // bytes; 32 banks (3.1)
@@ -78,15 +81,18 @@ void vector_cost(const MicroOp& op, std::string_view name, const Parameters& p, 
   if (c.kind == Kind::kPacked) c.matrix = static_cast<u16>(p.pk_matrix_cycles);
 }
 
-// A phase of a read moves 256 bytes over a pair's 128 a clock, and the array serves one a clock; phases of a write move
-// 128 (3.1).
+// A phase of a read moves 256 bytes and one of a write 128, over a pair's path of 128 a clock; the array serves one a
+// clock. Conflicts take the array's time alone: a lone wave's two-way conflict costs nothing (GLUON's LDS experiment).
 void lds_cost(const MicroOp& op, std::string_view name, const Parameters& p, OpCost& c) {
   c.category = Category::kLds;
   const bool write = op.flags & (kStore | kAtomic);
   c.kind = write ? Kind::kLdsWrite : Kind::kLdsRead;
   const auto rate = static_cast<float>(name == "ds_read_b64_tr_b8"sv ? p.tr_b8_bytes_per_clock : p.lds_bytes_per_clock);
   const float slower = write ? 1.0F : kReadPhase / rate;
+  const LdsShape shape = lds_shape_of(op);
+  const int bytes = std::max<int>(shape.elements, 1) * std::max<int>(shape.bytes, kDword) * kLanes;
   c.pair_cycles = slower * (write ? kWritePhase : kReadPhase) / kPairBytes;
+  c.pair_most = slower * static_cast<float>(bytes) / kPairBytes;
   c.array_cycles = slower;
   if (op.sources > 0 && op.src[0].kind == OperandKind::kVgpr) {
     c.address_row = op.src[0].index;

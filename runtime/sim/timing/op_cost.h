@@ -50,7 +50,8 @@ struct OpCost {
   std::uint16_t address_row = 0, address_count = 0;  // VGPRs of an LDS address
   std::uint16_t result_row = 0, result_count = 0;    // VGPRs a vector instruction writes
   float pair_cycles = 0;                             // LDS: of the SIMD pair's path, a phase
-  float array_cycles = 0;                            // LDS: of the array, a phase
+  float pair_most = 0;                               // LDS: the same for all that a wave can move
+  float array_cycles = 0;                            // LDS: of the array, a phase or conflict
   float path_cycles = 0;                             // VMEM: of the L1 path, a byte
 };
 

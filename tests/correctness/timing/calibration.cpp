@@ -71,7 +71,8 @@ void ping_pong(std::vector<Answer>& all) {
 double serial_increase(const Order& order) {
   const Steps body = order(kFp8MatrixAndSum) + order(kCheapVector);
   const auto cycles = [&](unsigned n) {
-    return static_cast<double>(run_waves(std::vector<Steps>(8, repeat(body, n))).cycles);
+    return static_cast<double>(
+        run_waves(std::vector<Steps>(8, repeat(body, n)), {}, sim::timing::EventLog::kOff).cycles);
   };
   const double serial = (cycles(28) - cycles(4)) / 24 / 2;
   return 100 * (serial / run_ping_pong(kFp8MatrixAndSum, kCheapVector, {}, order).cycles - 1);
@@ -119,7 +120,7 @@ void clusters(std::vector<Answer>& all) {
   all.push_back(once("T12 without s_nop, change", -279, 0, run_clusters(flydsl(0, 4)).cycles - base));
   all.push_back(once("T12 without s_setprio, change", -184, 0, run_clusters(flydsl(6, 0)).cycles - base));
   all.push_back(once("T12 without both, change", -80, 0, run_clusters(flydsl(0, 0)).cycles - base));
-  all.push_back(once("T24 overlapped %", 48, 8, run_clusters(flydsl(6, 4)).overlapped));
+  all.push_back(once("T24 overlapped %", 48, 8, clusters_overlapped(flydsl(6, 4))));
 }
 
 // A dot cluster alone in a wave; what exceeds its 512 cycles of MFMA.
@@ -134,7 +135,9 @@ void budgets(std::vector<Answer>& all) {
   for (const auto& c : cases) {
     const auto exposed = [&c](const Order& order) {
       const Steps body = order({many("bf16_32", 16), many("add", c.plain), many("exp", c.trans)});
-      const auto cycles = [&](unsigned n) { return static_cast<double>(run_waves({repeat(body, n)}).cycles); };
+      const auto cycles = [&](unsigned n) {
+        return static_cast<double>(run_waves({repeat(body, n)}, {}, sim::timing::EventLog::kOff).cycles);
+      };
       return (cycles(24) - cycles(4)) / 20 - 512;
     };
     all.push_back(with_spread(c.target, c.exposed, 20, exposed));

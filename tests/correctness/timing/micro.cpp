@@ -163,12 +163,12 @@ Steps operator+(Steps a, const Steps& b) {
   return a;
 }
 
-sim::timing::CuResult run_waves(const std::vector<Steps>& waves, const sim::timing::Parameters& parameters) {
+sim::timing::CuResult run_waves(const std::vector<Steps>& waves, const sim::timing::Parameters& parameters,
+                                sim::timing::EventLog events) {
   sim::timing::GroupTrace group;
   for (const Steps& steps : waves) group.waves.push_back({.steps = steps, .addresses = {}});
   auto result = sim::timing::run_cu(
-      {.program = &micro().program(), .groups = {&group}, .resident = 1, .events = sim::timing::EventLog::kOn},
-      parameters);
+      {.program = &micro().program(), .groups = {&group}, .resident = 1, .events = events}, parameters);
   if (result) return std::move(*result);
   ADD_FAILURE() << to_string(result.error());
   return {};

@@ -36,7 +36,8 @@ Steps repeat(const Steps& body, unsigned times);
 Steps operator+(Steps a, const Steps& b);
 
 // One workgroup; waves i and i + 4 share a SIMD.
-sim::timing::CuResult run_waves(const std::vector<Steps>& waves, const sim::timing::Parameters& parameters = {});
+sim::timing::CuResult run_waves(const std::vector<Steps>& waves, const sim::timing::Parameters& parameters = {},
+                                sim::timing::EventLog events = sim::timing::EventLog::kOn);
 // Cycles of one of `times` repetitions of `body` in a lone wave, the first ones left out.
 double cycles_per(std::string_view body, const sim::timing::Parameters& parameters = {}, unsigned times = 200);
 

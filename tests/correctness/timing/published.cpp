@@ -27,25 +27,35 @@ Steps memory_cluster(const ClusterLoop& loop, unsigned i, const Order& order) {
          micro().steps("wait_vm8 wait_lgkm barrier");
 }
 
-// `body` in waves 0-3, and in waves 4-7 behind `delay` barriers; of trips in the middle.
-Steady run_staggered(const Steps& body, const sim::timing::Parameters& parameters) {
+// `trips` of `body` in waves 0-3, and in waves 4-7 one barrier behind.
+std::vector<Steps> staggered(const Steps& body, unsigned trips) {
   const Steps barrier = micro().steps("barrier");
+  std::vector<Steps> waves(4, repeat(body, trips) + barrier);
+  waves.resize(8, barrier + repeat(body, trips));
+  return waves;
+}
+
+// Of trips in the middle.
+Steady run_staggered(const Steps& body, const sim::timing::Parameters& parameters) {
   const auto run = [&](unsigned trips) {
-    std::vector<Steps> waves(4, repeat(body, trips) + barrier);
-    waves.resize(8, barrier + repeat(body, trips));
-    return run_waves(waves, parameters);
+    return run_waves(staggered(body, trips), parameters, sim::timing::EventLog::kOff);
   };
   const auto warm = run(kWarm), full = run(kWarm + kTrips);
   Steady steady;
   steady.cycles = static_cast<double>(full.cycles - warm.cycles) / kTrips;
   steady.matrix = 100.0 * static_cast<double>(full.busy.matrix[0] - warm.busy.matrix[0]) / kTrips / steady.cycles;
-  const Overlap o = overlap(full);
-  steady.overlapped = 100.0 * o.both / o.matrix;
-  for (std::size_t i = 0; i < steady.stalls.size(); ++i)
-    steady.stalls[i] = static_cast<double>(full.waves[0].stalls[i] + full.waves[4].stalls[i] - warm.waves[0].stalls[i] -
-                                           warm.waves[4].stalls[i]) /
-                       (2.0 * kTrips);
+  for (std::size_t i = 0; i < steady.stalls.size(); ++i) {
+    const std::uint64_t all = full.waves[0].stalls[i] + full.waves[4].stalls[i];
+    const std::uint64_t before = warm.waves[0].stalls[i] + warm.waves[4].stalls[i];
+    steady.stalls[i] = static_cast<double>(all - before) / (2.0 * kTrips);
+  }
   return steady;
+}
+
+Steps cluster_trip(const ClusterLoop& loop, const Order& order) {
+  Steps body;
+  for (unsigned i = 0; i < 4; ++i) body = body + dot_cluster(loop, i, order) + memory_cluster(loop, i, order);
+  return body + micro().steps("salu salu");
 }
 
 }  // namespace
@@ -55,9 +65,12 @@ Order random_order(std::uint32_t seed) {
 }
 
 Steady run_clusters(const ClusterLoop& loop, const sim::timing::Parameters& parameters, const Order& order) {
-  Steps body;
-  for (unsigned i = 0; i < 4; ++i) body = body + dot_cluster(loop, i, order) + memory_cluster(loop, i, order);
-  return run_staggered(body + micro().steps("salu salu"), parameters);
+  return run_staggered(cluster_trip(loop, order), parameters);
+}
+
+double clusters_overlapped(const ClusterLoop& loop) {
+  const Overlap o = overlap(run_waves(staggered(cluster_trip(loop, weave), kWarm + kTrips)));
+  return 100.0 * o.both / o.matrix;
 }
 
 Steady run_ping_pong(const Section& matrix, const Section& vector, const sim::timing::Parameters& parameters,

@@ -26,14 +26,15 @@ struct ClusterLoop {
 };
 
 struct Steady {
-  double cycles = 0;      // a trip, both waves
-  double matrix = 0;      // busy share of SIMD 0, percent
-  double overlapped = 0;  // cycles with MFMA and vector instructions, percent of those with MFMA
+  double cycles = 0;                                  // a trip, both waves
+  double matrix = 0;                                  // busy share of SIMD 0, percent
   std::array<double, sim::timing::kStalls> stalls{};  // cycles a wave and trip
 };
 
 Steady run_clusters(const ClusterLoop& loop, const sim::timing::Parameters& parameters = {},
                     const Order& order = weave);
+// Cycles with MFMA and vector instructions, percent of those with MFMA.
+double clusters_overlapped(const ClusterLoop& loop);
 // A phase of ping-pong: one wave's matrix section against another's vector section.
 Steady run_ping_pong(const Section& matrix, const Section& vector, const sim::timing::Parameters& parameters = {},
                      const Order& order = weave);
