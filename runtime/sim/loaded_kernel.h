@@ -24,7 +24,7 @@ struct DeviceMemory {
   Memory space;
 };
 
-class SimKernel : public LoadedKernel {
+class SimKernel : public LoadedKernel, public std::enable_shared_from_this<SimKernel> {
  public:
   // Errors as Device::load().
   static Expected<std::shared_ptr<SimKernel>> load(std::shared_ptr<DeviceMemory> memory, std::vector<std::byte> object,
@@ -33,6 +33,9 @@ class SimKernel : public LoadedKernel {
 
   [[nodiscard]] std::string_view symbol() const override { return image_.name; }
   [[nodiscard]] const DeviceMemory* memory() const { return memory_.get(); }
+  [[nodiscard]] const Program& program() const { return program_; }
+  // The listing's comment, stage and source of a micro-operation; empty when the object carries none.
+  [[nodiscard]] const std::string& origin(std::size_t op) const { return origins_[op]; }
 
   // Checks the shape and fills everything but the checks; `kernargs` and `packet` are device addresses.
   Expected<LaunchPlan> plan(const LaunchShape& shape, std::span<const std::byte> kernargs,

@@ -13,6 +13,7 @@
 
 #include "runtime/sim/crew.h"
 #include "runtime/sim/exec/engine.h"
+#include "runtime/sim/launch_capture.h"
 #include "runtime/sim/loaded_kernel.h"
 
 namespace zyfa::sim {
@@ -53,6 +54,8 @@ class Dispatch {
       : plan_(plan), threads_(threads), progress_(options.progress) {
     const auto& g = plan.shape.grid;
     total_ = static_cast<u64>(g[0]) * g[1] * g[2];
+    if (plan.capture != nullptr) instructions.assign(total_, 0);
+    if (skips()) total_ = plan.capture->groups.size();
   }
   [[nodiscard]] Status run();
   // Progress with `more` workgroups ended.
@@ -63,11 +66,19 @@ class Dispatch {
   std::map<u64, GroupResult> failures;
   // Of workgroups that did not fail, each kind at each instruction once: by the lowest that has it.
   std::map<std::pair<u64, std::string>, std::pair<u64, SimFinding>> warnings;
+  // By workgroup in launch order, when the plan captures.
+  std::map<u64, Recorded> recorded;
+  std::vector<u64> instructions;
 
  private:
+  [[nodiscard]] bool skips() const {
+    return plan_.capture != nullptr && plan_.capture->skips_others && !plan_.capture->all;
+  }
+
   void work();
   void run_groups(SimStatistics& local);
   void keep_warnings(u64 group, std::vector<SimFinding>& found);
+  void keep_capture(u64 group, GroupResult& result);
 
   const LaunchPlan& plan_;
   unsigned threads_;
@@ -88,8 +99,9 @@ void Dispatch::tell_progress(u64 more) {
 void Dispatch::run_groups(SimStatistics& local) {
   Engine engine(plan_);
   while (!stop_.load(std::memory_order_relaxed)) {
-    const u64 index = next_.fetch_add(1);
-    if (index >= total_) break;
+    const u64 turn = next_.fetch_add(1);
+    if (turn >= total_) break;
+    const u64 index = skips() ? plan_.capture->groups[turn] : turn;
     const auto& g = plan_.shape.grid;
     GroupResult result = engine.run(
         {static_cast<u32>(index % g[0]), static_cast<u32>(index / g[0] % g[1]), static_cast<u32>(index / g[0] / g[1])});
@@ -97,6 +109,7 @@ void Dispatch::run_groups(SimStatistics& local) {
     if (result.failed) stop_.store(true);
     tell_progress(1);
     if (!result.failed) {
+      keep_capture(index, result);
       if (!result.findings.empty()) keep_warnings(index, result.findings);
       continue;
     }
@@ -114,6 +127,14 @@ void Dispatch::keep_warnings(u64 group, std::vector<SimFinding>& found) {
     const auto known = warnings.find(place);
     if (known == warnings.end() || group < known->second.first) warnings[place] = {group, std::move(f)};
   }
+}
+
+void Dispatch::keep_capture(u64 group, GroupResult& result) {
+  if (plan_.capture == nullptr) return;
+  instructions[group] = result.statistics.instructions;  // each workgroup has its own element
+  if (!result.recorded) return;
+  const std::lock_guard hold(lock_);
+  recorded.emplace(group, std::move(*result.recorded));
 }
 
 void Dispatch::work() {
@@ -154,6 +175,8 @@ class Simulator final : public SimDevice {
   [[nodiscard]] SimStatistics last_statistics() const override;
   [[nodiscard]] std::vector<SimInstructionCount> last_instruction_counts() const override;
   [[nodiscard]] std::vector<SimFinding> last_findings() const override;
+  [[nodiscard]] SimToggles last_toggles() const override;
+  [[nodiscard]] std::shared_ptr<const LaunchCapture> capture() const;
 
  private:
   // A buffer of the launch itself.
@@ -165,6 +188,9 @@ class Simulator final : public SimDevice {
 
   Status run(const SimKernel& kernel, const LaunchShape& shape, std::span<const std::byte> kernargs);
   Status finish(const SimKernel& kernel, Dispatch& dispatch);
+  // Of a launch that failed (null): nothing. Returns what was kept before: it may hold the last reference to a kernel,
+  // which takes the memory's lock to go.
+  std::shared_ptr<const LaunchCapture> keep(const SimKernel& kernel, const LaunchPlan& plan, Dispatch* dispatch);
 
   mutable std::mutex options_lock_;
   SimOptions options_;
@@ -173,6 +199,7 @@ class Simulator final : public SimDevice {
   SimStatistics statistics_;
   std::vector<SimInstructionCount> instruction_counts_;
   std::vector<SimFinding> findings_;
+  std::shared_ptr<const LaunchCapture> capture_;
 };
 
 Status Simulator::set_options(const SimOptions& options) {
@@ -248,7 +275,35 @@ Status Simulator::finish(const SimKernel& kernel, Dispatch& dispatch) {
   return make_error(first.code, first.message, std::move(details));
 }
 
+std::shared_ptr<const LaunchCapture> Simulator::keep(const SimKernel& kernel, const LaunchPlan& plan,
+                                                     Dispatch* dispatch) {
+  std::shared_ptr<LaunchCapture> capture;
+  if (dispatch != nullptr) {
+    capture = std::make_shared<LaunchCapture>();
+    capture->kernel = kernel.shared_from_this();
+    capture->shape = plan.shape;
+    capture->lds_bytes = plan.lds_bytes;
+    capture->instructions = std::move(dispatch->instructions);
+    for (auto& [group, recorded] : dispatch->recorded) {
+      capture->groups.push_back(std::move(recorded.trace));
+      capture->toggles.mfmas += recorded.toggles.mfmas;
+      capture->toggles.a += recorded.toggles.a;
+      capture->toggles.b += recorded.toggles.b;
+      capture->toggles.c += recorded.toggles.c;
+    }
+  }
+  const std::lock_guard hold(results_lock_);
+  return std::exchange(capture_, std::move(capture));
+}
+
 Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::span<const std::byte> kernargs) {
+  const SimOptions options = this->options();
+  std::optional<CapturePlan> capture;
+  if (options.capture) {
+    auto planned = plan_capture(*options.capture, shape, kernel.symbol());
+    if (!planned) return tl::unexpected(planned.error());
+    capture = std::move(*planned);
+  }
   const std::vector<std::byte> segment = kernel.kernarg_segment(shape, kernargs);
   // The dispatch packet of the HSA queue: only its sizes are ever read.
   std::array<u32, 16> packet{};
@@ -264,13 +319,13 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
   const Loan packet_loan{*this, *packet_address};
   Status status = write(*segment_address, segment);
   if (status) status = write(*packet_address, std::as_bytes(std::span(packet)));
+  std::shared_ptr<const LaunchCapture> replaced;  // outlives the lock
   if (status) {
     const std::shared_lock hold(memory_->lock);
     auto plan = kernel.plan(shape, segment, *segment_address, *packet_address);
     if (!plan) {
       status = tl::unexpected(plan.error());
     } else {
-      const SimOptions options = this->options();
       plan->max_instructions = options.max_instructions;
       plan->max_findings = options.max_findings;
       plan->rules = options.rules;
@@ -282,6 +337,7 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
       if (plan->strict) plan->strict_table = &kernel.strict_table();
       plan->counts = options.counts;
       plan->watches = &options.watches;
+      plan->capture = capture ? &*capture : nullptr;
       // Where the order of read-modify-writes shows in the results, workgroups run in order.
       const unsigned threads = plan->program->ordered_atomics ? 1 : options.threads;
       Dispatch dispatch(*plan, options, threads);
@@ -289,6 +345,7 @@ Status Simulator::run(const SimKernel& kernel, const LaunchShape& shape, std::sp
       status = dispatch.run();
       Status found = finish(kernel, dispatch);
       if (status) status = std::move(found);
+      if (capture) replaced = keep(kernel, *plan, status ? &dispatch : nullptr);
     }
   }
   return status;
@@ -321,11 +378,26 @@ std::vector<SimFinding> Simulator::last_findings() const {
   return findings_;
 }
 
+SimToggles Simulator::last_toggles() const {
+  const std::lock_guard hold(results_lock_);
+  return capture_ ? capture_->toggles : SimToggles{};
+}
+
+std::shared_ptr<const LaunchCapture> Simulator::capture() const {
+  const std::lock_guard hold(results_lock_);
+  return capture_;
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<SimDevice>> make_sim_device(const SimOptions& options) {
   if (Status usable = check_options(options); !usable) return tl::unexpected(usable.error());
   return std::shared_ptr<SimDevice>(std::make_shared<Simulator>(options));
+}
+
+std::shared_ptr<const LaunchCapture> last_capture(const SimDevice& device) {
+  const auto* simulator = dynamic_cast<const Simulator*>(&device);
+  return simulator == nullptr ? nullptr : simulator->capture();
 }
 
 std::string to_string(const SimFinding& f) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "zyfa/error.h"
 #include "zyfa/export.h"
+#include "zyfa/sim_capture.h"
 #include "zyfa/sim_findings.h"
 #include "zyfa/sim_rules.h"
 #include "zyfa/sim_watch.h"
@@ -104,6 +106,7 @@ struct SimOptions {
   SimRules rules{};
   SimCounts counts = SimCounts::kByUnit;
   std::vector<SimWatch> watches{};
+  std::optional<SimCapture> capture{};
   // Workgroups that have ended and all of the launch: at its start, whenever one ends, and now and then between. On a
   // simulator thread, never two calls at a time.
   std::function<void(std::uint64_t ended, std::uint64_t workgroups)> progress{};
@@ -159,6 +162,8 @@ class ZYFA_API SimDevice : public Device {
   [[nodiscard]] virtual std::vector<SimInstructionCount> last_instruction_counts() const = 0;
   // Findings of the last launch (also as details of its error). After a launch that succeeded: its warnings.
   [[nodiscard]] virtual std::vector<SimFinding> last_findings() const = 0;
+  // Operand toggles over the recorded workgroups of the last launch that recorded any (SimOptions::capture).
+  [[nodiscard]] virtual SimToggles last_toggles() const = 0;
   // Of allocate(): buffers never lie side by side, so any access outside of one is a memory fault. Bytes that nobody
   // wrote read as 0xff, in buffers of 1 GiB and more as 0; strict mode does not track them.
 };

@@ -152,7 +152,10 @@ bool jump_to_offset(Wave& w, u64 offset) {
 }
 
 Engine::Engine(const LaunchPlan& plan)
-    : plan_(plan), flight_(group_, plan.landing, plan.landing_seed), watchers_(*plan.program, plan.watches) {
+    : plan_(plan),
+      flight_(group_, plan.landing, plan.landing_seed),
+      watchers_(*plan.program, plan.watches),
+      recorder_(*plan.program) {
   if (plan.counts == SimCounts::kByInstruction) launch_counts_.start(plan.program->ops.size());
   const u32 waves = wave_count(plan.shape);
   group_.memory = plan.memory;
@@ -220,6 +223,8 @@ void Engine::start(std::array<u32, 3> id) {
   flight_.start(group_number());
   watching_ = watchers_.start(group_);
   stopped_ = false;
+  recording_ = plan_.capture != nullptr && plan_.capture->records(group_number());
+  if (recording_) recorder_.start(group_);
   if (strict_) strict_->start();
 }
 
@@ -231,7 +236,7 @@ u64 Engine::group_number() const {
 
 void Engine::report_fault(GroupResult& result) const {
   const Fault& f = group_.fault;
-  const auto index = static_cast<std::size_t>(f.op - plan_.program->ops.data());
+  const std::size_t index = plan_.program->op_at[f.op->offset / 4];  // the operation may be a copy
   SimFinding finding;
   finding.kind = f.is_memory ? "memory-fault" : "execution-fault";
   finding.offset = f.op->offset - plan_.program->entry_offset;
@@ -272,8 +277,9 @@ void Engine::report_limit(GroupResult& result, const Wave& w) const {
       plan_.program->text[w.pc]);
 }
 
-void Engine::before(Wave& w, const MicroOp& op) {
-  if (!launch_counts_.empty()) launch_counts_.add(w, op, static_cast<std::size_t>(&op - plan_.program->ops.data()));
+void Engine::before(Wave& w, const MicroOp& op, std::size_t index) {
+  if (!launch_counts_.empty()) launch_counts_.add(w, op, index);
+  if (recording_) recorder_.add(w, op, index);
   if (watching_) stopped_ = !watchers_.call(SimMoment::kBefore, w, op, w.executed);
   if (strict_ && !stopped_) strict_->before(w, op);
 }
@@ -302,13 +308,16 @@ void Engine::access_memory(Wave& w, const MicroOp& op) {
 template <bool Watched>
 void Engine::step(Wave& w) {
   flight_.advance(w);
-  const MicroOp* decoded = &plan_.program->ops[w.pc++];
+  const std::size_t index = w.pc++;
+  const MicroOp* decoded = &plan_.program->ops[index];
   if ((w.mode & (kGprIndexing | kSkipVector)) != 0) [[unlikely]] {
     if ((w.mode & kSkipVector) && is_vector(*decoded)) return static_cast<void>(++w.executed);
     if ((w.mode & kGprIndexing) && is_valu(*decoded)) {
       indexed_ = *decoded;
       if (!index_registers(w, plan_.program->registers.accum_offset, indexed_, *decoded)) return;
-      if constexpr (Watched) strict_->follow_indexed(indexed_, *decoded);
+      if constexpr (Watched) {
+        if (strict_) strict_->follow_indexed(indexed_, *decoded);
+      }
       decoded = &indexed_;
     }
   }
@@ -316,7 +325,7 @@ void Engine::step(Wave& w) {
   ++counts_[static_cast<std::size_t>(op.unit)];
   flops_ += op.flops;
   if constexpr (Watched) {
-    before(w, op);
+    before(w, op, index);
     if (stopped_) return;
   }
   if (op.unit == Unit::kLds || op.unit == Unit::kVmem || op.unit == Unit::kSmem) {
@@ -415,7 +424,7 @@ GroupResult Engine::run(std::array<u32, 3> id) {
   GroupResult result;
   counts_ = {};
   flops_ = 0;
-  if (strict_ || watching_ || !launch_counts_.empty()) {
+  if (strict_ || watching_ || recording_ || !launch_counts_.empty()) {
     interleave<true>(result);
   } else {
     interleave<false>(result);
@@ -424,6 +433,7 @@ GroupResult Engine::run(std::array<u32, 3> id) {
   result.statistics.waves = group_.waves.size();
   result.statistics.mfma_flops = flops_;
   fill(result.statistics, counts_);
+  if (recording_) result.recorded = Recorded{recorder_.take_trace(), recorder_.toggles()};
   if (!strict_) return result;
   std::vector<SimFinding> findings = strict_->take_findings();
   if (findings.empty()) return result;

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/sim/exec/capture.h"
 #include "runtime/sim/exec/group.h"
 #include "runtime/sim/exec/in_flight.h"
 #include "runtime/sim/exec/launch_counts.h"
@@ -39,7 +41,8 @@ struct LaunchPlan {
   std::uint64_t landing_seed = 0, interleave_seed = 0;
   SimCounts counts = SimCounts::kByUnit;
   const std::vector<SimWatch>* watches = nullptr;
-  std::function<void()> heartbeat;  // called now and then while a workgroup runs; may be empty
+  const CapturePlan* capture = nullptr;  // null: nothing is recorded
+  std::function<void()> heartbeat;       // called now and then while a workgroup runs; may be empty
   bool strict = false;
   const StrictTable* strict_table = nullptr;          // when strict
   const std::vector<std::string>* origins = nullptr;  // by micro-operation; empty strings where unknown
@@ -51,6 +54,7 @@ struct GroupResult {
   std::string message;
   std::vector<SimFinding> findings;
   SimStatistics statistics;
+  std::optional<Recorded> recorded;  // of a workgroup that the plan's capture names
 };
 
 // Instructions by Unit, in its order.
@@ -84,8 +88,9 @@ class Engine {
   bool advance(Wave& wave, GroupResult& result);
   template <bool Watched>
   void step(Wave& wave);
-  // Strict mode, watches and counts, around the execution of an instruction.
-  void before(Wave& wave, const MicroOp& op);
+  // Strict mode, watches, counts and captures, around the execution of an instruction. `index` of Program::ops: `op`
+  // may be a copy with other registers.
+  void before(Wave& wave, const MicroOp& op, std::size_t index);
   void after(Wave& wave, const MicroOp& op);
   void report_stop(GroupResult& result, const Wave& wave) const;
   template <bool Watched>
@@ -108,6 +113,8 @@ class Engine {
   bool watching_ = false;  // some watch is for this workgroup
   bool stopped_ = false;   // by a watch
   std::uint64_t flops_ = 0;
+  Recorder recorder_;
+  bool recording_ = false;  // this workgroup
   std::unique_ptr<Strict> strict_;
 };
 

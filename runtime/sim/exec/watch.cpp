@@ -79,7 +79,7 @@ bool Watchers::call(SimMoment moment, const Wave& wave, const MicroOp& op, std::
     step.wave = wave.id;
     step.number = number;
     step.offset = offset;
-    step.instruction = program_.text[static_cast<std::size_t>(&op - program_.ops.data())];
+    step.instruction = program_.text[program_.op_at[op.offset / 4]];  // `op` may be a copy
     step.writes = writes;
     step.result = result;
     go_on &= watch->call(step, View(*group_, wave, program_.registers)) == SimAction::kContinue;

@@ -28,6 +28,7 @@ class CountingDevice final : public SimDevice {
   [[nodiscard]] SimStatistics last_statistics() const override { return {}; }
   [[nodiscard]] std::vector<SimInstructionCount> last_instruction_counts() const override { return counts_; }
   [[nodiscard]] std::vector<SimFinding> last_findings() const override { return {}; }
+  [[nodiscard]] SimToggles last_toggles() const override { return {}; }
 
  private:
   std::vector<SimInstructionCount> counts_;
