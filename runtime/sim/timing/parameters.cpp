@@ -11,8 +11,8 @@ namespace zyfa::sim::timing {
 namespace {
 
 constexpr ParameterInfo kTable[] = {
-#define ZYFA_TIMING_ROW(name, initial, low, high, unit, source, meaning) \
-  {#name, &Parameters::name, initial, low, high, unit, source, meaning},
+#define ZYFA_TIMING_ROW(name, evidence, initial, low, high, unit, source, meaning) \
+  {#name, Evidence::evidence, &Parameters::name, initial, low, high, unit, source, meaning},
     ZYFA_TIMING_PARAMETERS(ZYFA_TIMING_ROW)
 #undef ZYFA_TIMING_ROW
 };

@@ -31,10 +31,11 @@ TEST(TimingParameters, DocumentListsThem) {
   const std::size_t from = document.find(begin), to = document.find("<!-- end of parameters -->");
   ASSERT_NE(from, std::string::npos);
   ASSERT_NE(to, std::string::npos);
-  std::string want = "| parameter | default | range | unit | source | meaning |\n|---|---|---|---|---|---|\n";
+  std::string want =
+      "| parameter | default | range | evidence | unit | source | meaning |\n|---|---|---|---|---|---|---|\n";
   for (const ParameterInfo& p : parameter_table()) {
-    want += fmt::format("| `{}` | {} | {} to {} | {} | {} | {} |\n", p.name, p.initial, p.low, p.high, p.unit, p.source,
-                        p.meaning);
+    want += fmt::format("| `{}` | {} | {} to {} | {} | {} | {} | {} |\n", p.name, p.initial, p.low, p.high,
+                        p.evidence == Evidence::kOpen ? "open" : "settled", p.unit, p.source, p.meaning);
   }
   EXPECT_EQ(document.substr(from + begin.size(), to - from - begin.size()), want) << "the section is to be:\n" << want;
 }
