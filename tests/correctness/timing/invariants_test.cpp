@@ -6,8 +6,13 @@
 #include <random>
 #include <set>
 
+#include "runtime/sim/launch_capture.h"
+#include "runtime/sim/sim_device.h"
 #include "runtime/sim/timing/op_cost.h"
+#include "runtime/sim/timing/steady.h"
+#include "tests/correctness/fp8/harness.h"
 #include "tests/correctness/timing/micro.h"
+#include "tests/unit/sim/harness.h"
 
 namespace zyfa::sim_test {
 namespace {
@@ -112,6 +117,37 @@ void check_barriers(const CuResult& result, const std::vector<OpCost>& costs, co
       for (std::size_t k = 0; k < std::min(mine.size(), theirs.size()); ++k)
         EXPECT_GE(mine[k].to, theirs[k].from + parameters.barrier_cycles);
     }
+  }
+}
+
+// A captured workgroup of a shipped kernel, on a program whose branches the trace follows.
+TEST(Invariants, ShippedKernels) {
+  for (const char* placement : {"fp8_naive", "fp8_pingpong"}) {
+    const auto device = sim::make_sim_device().value();
+    SimOptions options = device->options();
+    options.capture = SimCapture{};
+    check(device->set_options(options));
+    const tests::Fp8Case c{.query_length = 256, .key_length = 700, .spec = tests::fp8_spec(), .placement = placement};
+    const auto output = tests::launch_fp8_case(c, tests::make_fp8_inputs(c), *device);
+    ASSERT_TRUE(output) << to_string(output.error());
+    const auto capture = sim::last_capture(*device);
+    ASSERT_NE(capture, nullptr);
+    CuRun run{.program = &capture->kernel->program(), .groups = {}, .resident = 1, .events = EventLog::kOn};
+    std::vector<const WaveTrace*> traces;
+    for (const GroupTrace& group : capture->groups) {
+      run.groups.push_back(&group);
+      for (const WaveTrace& wave : group.waves) traces.push_back(&wave);
+    }
+    const auto result = run_cu(run, {});
+    ASSERT_TRUE(result) << to_string(result.error());
+    const auto costs = op_costs(*run.program, {});
+    check_order(*result, traces, costs);
+    check_units(*result, costs);
+    check_waits(*result, costs);
+    check_barriers(*result, costs, {});
+    const auto steady = steady_loop(*run.program, *result);
+    ASSERT_TRUE(steady) << to_string(steady.error());
+    EXPECT_GE(steady->trip_cycles, steady->matrix_cycles * (traces.size() / capture->groups.size() > 4 ? 2 : 1));
   }
 }
 
