@@ -434,11 +434,12 @@ Expected<CuResult> ComputeUnit::run() {
 }
 
 Status check(const CuRun& run) {
-  if (run.program == nullptr || run.groups.empty() || run.resident == 0)
+  if (run.program == nullptr || run.groups.empty() || run.resident == 0) {
     return make_error(ErrorCode::kInvalidArgument,
                       fmt::format("a cycle model run of {} workgroups, {} resident: a program and at least one of both "
                                   "are needed",
                                   run.groups.size(), run.resident));
+  }
   for (const GroupTrace* group : run.groups) {
     const std::size_t most = kSimds * kMaxWavesPerSimd;
     if (group->waves.empty() || run.resident * group->waves.size() > most) {
