@@ -16,7 +16,7 @@ Steps dot_cluster(const ClusterLoop& loop, unsigned i, const Order& order) {
                                         many("exp", share(loop.trans, i))}
                               : loop.dots[i];
   Steps steps = order(section);
-  if (2 * i < loop.setprios) steps = micro().steps("prio1") + steps + micro().steps("prio0");
+  if (i % 2 == 1 && i < loop.setprios) steps = micro().steps("prio1") + steps + micro().steps("prio0");
   return steps + micro().steps("barrier");
 }
 

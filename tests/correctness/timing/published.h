@@ -20,7 +20,7 @@ Order random_order(std::uint32_t seed);
 struct ClusterLoop {
   unsigned mfmas = 64, plain = 0, trans = 0;
   unsigned transposed = 0, wide = 0, loads = 0;  // LDS reads, buffer loads
-  unsigned setprios = 0, nops = 0;               // nops: each 4 (1 + 7) or as nop_name says
+  unsigned setprios = 0, nops = 0;               // s_setprio, s_nop
   std::string nop_name = "nop1";
   std::vector<Section> dots;  // replaces mfmas, plain and trans when not empty: four clusters
 };
