@@ -67,15 +67,25 @@ void ping_pong(std::vector<Answer>& all) {
   all.push_back(with_spread("T6 full list, busy %", 60, 0, busy(kFp8Matrix, kAiterV3Vector)));
 }
 
-// Both waves in the same order without a stagger or barriers, as compiled code that was not written for two waves.
-double serial_increase(const Order& order) {
-  const Steps body = order(kFp8MatrixAndSum) + order(kCheapVector);
+// Both waves in the same order without a stagger, as compiled code that was not written for two waves: free, or all at
+// a barrier after every tile. Against the phase of T5.
+double serial_increase(const Steps& tile, const Order& order) {
   const auto cycles = [&](unsigned n) {
     return static_cast<double>(
-        run_waves(std::vector<Steps>(8, repeat(body, n)), {}, sim::timing::EventLog::kOff).cycles);
+        run_waves(std::vector<Steps>(8, repeat(tile, n)), {}, sim::timing::EventLog::kOff).cycles);
   };
   const double serial = (cycles(28) - cycles(4)) / 24 / 2;
   return 100 * (serial / run_ping_pong(kFp8MatrixAndSum, kCheapVector, {}, order).cycles - 1);
+}
+
+void serial_order(std::vector<Answer>& all) {
+  all.push_back(with_spread("T7 free waves, more cycles %", 44.5, 8, [](const Order& order) {
+    return serial_increase(order(kFp8MatrixAndSum) + order(kCheapVector), order);
+  }));
+  all.push_back(with_spread("T7 a barrier a tile, more cycles %", 44.5, 8, [](const Order& order) {
+    const Steps tile = many("fp8_32", 8) + order(kCheapVector) + order({many("fp8_32", 8), many("fp8_16", 2)});
+    return serial_increase(tile + many("barrier", 1), order);
+  }));
 }
 
 ClusterLoop fav4() {
@@ -214,7 +224,7 @@ void block_scaled(std::vector<Answer>& all) {
 std::vector<Answer> calibration() {
   std::vector<Answer> all;
   ping_pong(all);
-  all.push_back(with_spread("T7 more cycles %", 44.5, 8, serial_increase));
+  serial_order(all);
   clusters(all);
   budgets(all);
   stalls(all);
