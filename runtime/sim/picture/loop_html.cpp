@@ -189,10 +189,11 @@ std::string Page::write() {
   gap_table();
   cause_table();
   out_ += "</div>\n";
-  if (view_.other_waves > 0)
+  if (view_.other_waves > 0) {
     put("<p class=\"note\">{} more waves of this SIMD use the matrix pipe; they are in its row and in the shares "
         "only.</p>\n",
         view_.other_waves);
+  }
   out_ += "</main></body></html>\n";
   return std::move(out_);
 }

@@ -117,9 +117,10 @@ void Writer::name_track(u32 process, u32 track, std::string_view name) {
 void Writer::span_arguments(const Span& s) {
   fmt::format_to(std::back_inserter(out_), R"({},"wave":{},"issue":{},"unit_start":{},"end":{})",
                  arguments_[s.instruction], s.wave, s.issue, s.start, s.end);
-  if (s.stalled > 0)
+  if (s.stalled > 0) {
     fmt::format_to(std::back_inserter(out_), R"(,"stalled":{},"stall":{})", s.stalled,
                    json_text(execution_.stalls[s.stall]));
+  }
 }
 
 void Writer::slice(u32 process, u32 track, const std::string& name_text, const std::string& category_text,

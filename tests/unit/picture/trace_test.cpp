@@ -29,7 +29,9 @@ struct Slice {
   std::string name;
   std::uint64_t ts = 0, dur = 0;
   friend bool operator==(const Slice&, const Slice&) = default;
-  friend void PrintTo(const Slice& s, std::ostream* out) { *out << s.name << " " << s.ts << "+" << s.dur; }
+  friend std::ostream& operator<<(std::ostream& out, const Slice& s) {
+    return out << s.name << " " << s.ts << "+" << s.dur;
+  }
 };
 // Those of the track `track` of the process `process`, by name.
 std::vector<Slice> slices(const json& trace, const std::string& process, const std::string& track) {
