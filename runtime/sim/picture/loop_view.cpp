@@ -137,8 +137,11 @@ void Builder::cut_states() {
   }
 }
 
+// While the pipe idles.
 std::string Builder::doing(const State* state) const {
   if (state == nullptr) return "has ended or not begun";
+  // Where no MFMA executes, what makes the pipe busy is packed arithmetic, which takes cycles from it.
+  if (state->waits && state->reason == "matrix busy") return "waits: pipe taken by packed VALU";
   if (state->waits) return fmt::format("waits: {}", state->reason);
   const Instruction& i = instruction_of(execution_, state->span);
   return i.stage.empty() ? fmt::format("runs {}", unit_name(i.unit))

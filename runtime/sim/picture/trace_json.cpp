@@ -185,7 +185,7 @@ void Writer::unit(u32 process, Unit unit, std::vector<Slice> slices) {
     const u32 track = kFirstUnitTrack + kTracksPerUnit * static_cast<u32>(unit) + static_cast<u32>(i);
     std::string name(unit_name(unit));
     if (unit == Unit::kMatrix) name = "matrix pipe";
-    if (tracks.size() > 1) name += fmt::format(", {} in flight", i + 1);
+    if (tracks.size() > 1) name += fmt::format(", slot {} of {}", i + 1, tracks.size());
     name_track(process, track, name);
     for (const Slice& s : tracks[i]) {
       const u32 instruction = execution_.spans[s.span].instruction;

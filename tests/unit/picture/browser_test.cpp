@@ -2,12 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "runtime/sim/picture/loop_html.h"
-#include "tests/correctness/tools/command.h"
-#include "tests/require_tools.h"
-#include "tests/unit/picture/png.h"
+#include "tests/unit/picture/browser.h"
 #include "tests/unit/picture/sample.h"
 
 namespace zyfa::sim_test {
@@ -16,42 +12,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using tools::testing_support::Result;
-using tools::testing_support::Session;
 
-constexpr std::uint32_t kWidth = 1600, kHeight = 860;
-constexpr const char* kConsole = "CONSOLE";  // Chromium logs a message of a page's console as INFO:CONSOLE
-
-class Browser : public testing::Test {
- protected:
-  void SetUp() override {
-    if (session_.command("chromium", {"--version"}).exit_code != 0) ZYFA_SKIP_WITHOUT_TOOL("chromium is not installed");
-    std::filesystem::create_directories(kFolder);
-  }
-
-  // The tests' own pages only, so the sandbox, which containers and root lack, is off.
-  Result chromium(const std::string& action, const std::string& page) {
-    tools::testing_support::put_file(session_ / "page.html", page);
-    return session_.command(
-        "chromium",
-        {"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-         "--force-device-scale-factor=1", "--window-size=" + std::to_string(kWidth) + "," + std::to_string(kHeight),
-         "--enable-logging=stderr", "--user-data-dir=" + (session_ / "profile").string(), action,
-         "file://" + (session_ / "page.html").string()});
-  }
-  Result dom(const std::string& page) { return chromium("--dump-dom", page); }
-  Image screenshot(const std::string& name, const std::string& page) {
-    const std::string file = std::string(kFolder) + "/" + name + ".png";
-    std::filesystem::remove(file);
-    const Result result = chromium("--screenshot=" + file, page);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    const auto image = read_png(tools::testing_support::get_file(file));
-    EXPECT_TRUE(image) << result.err;
-    return image.value_or(Image{});
-  }
-
-  static constexpr const char* kFolder = ZYFA_BUILD_DIR "/screenshots";
-  Session session_;
-};
+using Browser = BrowserTest;
 
 TEST_F(Browser, ShowsTheLoop) {
   const Image image = screenshot("loop", sim::picture::loop_html(sample_execution()).value());

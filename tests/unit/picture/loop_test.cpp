@@ -58,6 +58,16 @@ TEST(LoopView, SaysWhatTheWavesDoWhileThePipeIdles) {
   EXPECT_EQ(two, 2U);  // both begin after the barrier; wave 4 executes its s_waitcnt
 }
 
+// No MFMA executes from 120 to 132, and still wave 0 finds the pipe busy.
+TEST(LoopView, SaysWhenPackedArithmeticTakesThePipe) {
+  Execution e = sample_execution();
+  e.spans[0].end = 120;
+  const LoopView view = view_loop(e, {}).value();
+  ASSERT_EQ(view.gaps.size(), 2U);
+  EXPECT_EQ(view.gaps[0].begin, 120U);
+  EXPECT_THAT(view.gaps[0].doing, ElementsAre("waits: pipe taken by packed VALU", "waits: lds wait"));
+}
+
 TEST(LoopView, CountsFurtherWavesOfTheSimd) {
   Execution e = sample_execution();
   e.waves[2].simd = 0;  // its MFMA, 140 to 172, overlaps the second

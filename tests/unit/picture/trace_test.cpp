@@ -99,8 +99,8 @@ TEST(Trace, PutsWhatIsInFlightAtOnceOnTracksOfItsOwn) {
   const json trace = trace_of(e);
   EXPECT_THAT(trace_faults(trace), IsEmpty());
   const std::string unit = "compute unit: issued until the result is there";
-  EXPECT_THAT(slices(trace, unit, "LDS, 1 in flight"), ElementsAre(Slice{"read k", 118, 52}));
-  EXPECT_THAT(slices(trace, unit, "LDS, 2 in flight"), ElementsAre(Slice{"read k", 150, 60}));
+  EXPECT_THAT(slices(trace, unit, "LDS, slot 1 of 2"), ElementsAre(Slice{"read k", 118, 52}));
+  EXPECT_THAT(slices(trace, unit, "LDS, slot 2 of 2"), ElementsAre(Slice{"read k", 150, 60}));
 }
 
 TEST(Trace, SurvivesHostileNames) {
