@@ -6,6 +6,7 @@
 #include "jit/verify/dump.h"
 #include "jit/verify/verifier.h"
 #include "runtime/jit_service.h"
+#include "runtime/sim/profile.h"
 #include "runtime/sim/sim_device.h"
 #include "zyfa_generator_id.h"
 
@@ -72,6 +73,8 @@ class Service final : public JitService {
   Expected<std::shared_ptr<SimDevice>> make_sim_device(const SimOptions& options) const override {
     return sim::make_sim_device(options);
   }
+
+  std::vector<ProfileParameter> profile_parameters() const override { return sim::profile_parameter_list(); }
 
   std::string llvm_version() const override { return jit::llvm_version(); }
 };

@@ -1,8 +1,9 @@
-// SimDevice::create(): the simulator itself lives in libzyfa_jit.
+// SimDevice::create() and profile_parameters(): the simulator itself lives in libzyfa_jit.
 #include <utility>
 
 #include "runtime/jit_loader.h"
 #include "zyfa/device.h"
+#include "zyfa/profile.h"
 
 namespace zyfa {
 
@@ -10,6 +11,12 @@ Expected<std::shared_ptr<SimDevice>> SimDevice::create(const SimOptions& options
   Expected<const JitService*> service = jit_service();
   if (!service) return tl::unexpected(std::move(service.error()));
   return (*service)->make_sim_device(options);
+}
+
+Expected<std::vector<ProfileParameter>> profile_parameters() {
+  Expected<const JitService*> service = jit_service();
+  if (!service) return tl::unexpected(std::move(service.error()));
+  return (*service)->profile_parameters();
 }
 
 }  // namespace zyfa

@@ -5,11 +5,12 @@
 #include <memory>
 
 #include "runtime/io/file.h"
-#include "runtime/io/job.h"
 #include "runtime/io/job_run.h"
 #include "runtime/io/sim_text.h"
 #include "tools/commands.h"
 #include "tools/inspector.h"
+#include "tools/job_file.h"
+#include "tools/profile_report.h"
 #include "tools/rule_comparison.h"
 #include "tools/simulation_statistics.h"
 #include "zyfa/inspect.h"
@@ -46,47 +47,7 @@ int report_failure(const Error& error, const SimDevice& device, OutputForm form,
   return code;
 }
 
-// The job's kernel among those of its object.
-Expected<ObjectKernel> kernel_of(const io::Job& job, std::span<const std::byte> object) {
-  Expected<ObjectInfo> info = describe_object(object);
-  if (!info) {
-    return tl::unexpected<Error>(info.error());
-  }
-  std::vector<std::string> names;
-  for (ObjectKernel& kernel : info->kernels) {
-    if (kernel.symbol == job.kernel) {
-      return std::move(kernel);
-    }
-    names.push_back("it has " + kernel.symbol);
-  }
-  return make_error(ErrorCode::kNotFound, "no kernel '" + job.kernel + "' in the code object", std::move(names));
-}
-
-struct Prepared {
-  io::Job job;
-  std::vector<std::byte> object;
-  ObjectKernel kernel;
-};
-
-Expected<Prepared> prepare(const Options& options) {
-  Expected<io::Job> job = io::read_job(options.job);
-  if (!job) {
-    return tl::unexpected<Error>(job.error());
-  }
-  Expected<std::vector<std::byte>> object = io::read_file(job->object);
-  if (!object) {
-    return tl::unexpected<Error>(object.error());
-  }
-  Expected<ObjectKernel> kernel = kernel_of(*job, *object);
-  if (!kernel) {
-    Error error = kernel.error();
-    error.message = job->object.string() + ": " + error.message;
-    return tl::unexpected<Error>(std::move(error));
-  }
-  return Prepared{*std::move(job), *std::move(object), *std::move(kernel)};
-}
-
-OrderedJson result_json(const Options& options, const Prepared& run, const SimDevice& device, double seconds) {
+OrderedJson result_json(const Options& options, const PreparedJob& run, const SimDevice& device, double seconds) {
   OrderedJson result{{"kernel", run.job.kernel}, {"strict", options.device.strict}, {"host_seconds", seconds}};
   result["statistics"] = statistics_json(device);
   result["warnings"] = OrderedJson::array();
@@ -96,7 +57,7 @@ OrderedJson result_json(const Options& options, const Prepared& run, const SimDe
   return result;
 }
 
-int compare(const Options& options, const Prepared& run, SimDevice& device, const Inspector& inspector) {
+int compare(const Options& options, const PreparedJob& run, SimDevice& device, const Inspector& inspector) {
   const auto comparison = compare_rules(run.job, run.object, run.kernel, device);
   if (!comparison) {
     return report_failure(comparison.error(), device, options.form, inspector);
@@ -109,7 +70,16 @@ int compare(const Options& options, const Prepared& run, SimDevice& device, cons
   return kSuccess;
 }
 
-int launch(const Options& options, const Prepared& run, SimDevice& device, Inspector& inspector) {
+Status write_profile(const SimDevice& device, const std::string& path) {
+  const Expected<LaunchProfile> profile = device.last_profile({.threads = device.options().threads});
+  if (!profile) {
+    return tl::unexpected<Error>(profile.error());
+  }
+  const std::string text = tools::to_json(*profile).dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return io::write_file(path, {std::as_bytes(std::span(text))});
+}
+
+int launch(const Options& options, const PreparedJob& run, SimDevice& device, Inspector& inspector) {
   const auto start = std::chrono::steady_clock::now();
   const Expected<std::vector<io::JobOutput>> outputs = io::execute_job(run.job, run.object, run.kernel, device);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -122,6 +92,11 @@ int launch(const Options& options, const Prepared& run, SimDevice& device, Inspe
   if (outputs) {
     if (const Status stored = io::store_outputs(*outputs); !stored) {
       return report(stored.error(), options.form);
+    }
+  }
+  if (outputs && !options.profile.empty()) {
+    if (const Status written = write_profile(device, options.profile); !written) {
+      return report(written.error(), options.form);
     }
   }
   if (options.form == OutputForm::kJson) {
@@ -154,14 +129,11 @@ int launch(const Options& options, const Prepared& run, SimDevice& device, Inspe
 }
 
 int simulate(const Options& options) {
-  if (!options.profile.empty()) {
-    return report({ErrorCode::kUnsupported,
-                   "--profile " + options.profile +
-                       ": the cycle model is not in this version of zyfa; --stats counts instructions by unit",
-                   {}},
+  if (options.compare_rules && !options.profile.empty()) {
+    return report({ErrorCode::kInvalidArgument, "--compare-rules runs the job many times; --profile takes one run", {}},
                   options.form);
   }
-  const Expected<Prepared> run = prepare(options);
+  const Expected<PreparedJob> run = prepare_job(options.job);
   if (!run) {
     return report(run.error(), options.form);
   }
@@ -176,6 +148,9 @@ int simulate(const Options& options) {
                    "--compare-rules runs the job many times; --trace and --break do not go with it",
                    {}},
                   options.form);
+  }
+  if (!options.profile.empty()) {
+    simulator.capture = SimCapture{.workgroups = spaced_workgroups(run->job.launch.grid, kRecordedWorkgroups)};
   }
   Status ready = inspector.attach(options.inspect, options.form, simulator);
   if (options.stats) {
@@ -214,8 +189,8 @@ void add_simulate(CLI::App& app, Chosen& chosen) {
   command->add_option("JOB", options->job, "Job file")->required();
   command->add_flag("--stats", options->stats, "Print instructions by unit, bytes by level and LDS bank conflicts");
   command->add_option("--profile", options->profile,
-                      "Write a predicted timeline to this file. Refused (exit 2): the cycle model is not in this "
-                      "version");
+                      "Write what the cycle model predicts for this launch to this file, as `zyfa-jit profile JOB "
+                      "--json` prints it");
   command->add_flag("--compare-rules", options->compare_rules,
                     "Run under every reading of every --rule and say which of the buffers to be stored depend on one; "
                     "nothing is stored");

@@ -12,6 +12,7 @@ void add_list(CLI::App& app, Chosen& chosen);
 void add_dump(CLI::App& app, Chosen& chosen);
 void add_explain(CLI::App& app, Chosen& chosen);
 void add_simulate(CLI::App& app, Chosen& chosen);
+void add_profile(CLI::App& app, Chosen& chosen);
 void add_verify(CLI::App& app, Chosen& chosen);
 
 }  // namespace zyfa::tools

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kPurpose =
     "Compiles, inspects and runs attention kernels for AMD MI355X (gfx950). No GPU is needed: kernels run on a "
-    "functional simulator, which checks results and says nothing about a GPU's speed.";
+    "functional simulator, which checks results; speed is predicted by a cycle model.";
 
 constexpr const char* kFooter =
     "Start with:\n"
@@ -56,6 +56,7 @@ int parse_and_run(int argc, char** argv, OutputForm form) {
   add_dump(app, chosen);
   add_explain(app, chosen);
   add_simulate(app, chosen);
+  add_profile(app, chosen);
   add_verify(app, chosen);
   try {
     app.parse(argc, argv);

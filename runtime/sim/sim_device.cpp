@@ -15,6 +15,7 @@
 #include "runtime/sim/exec/engine.h"
 #include "runtime/sim/launch_capture.h"
 #include "runtime/sim/loaded_kernel.h"
+#include "runtime/sim/profile.h"
 
 namespace zyfa::sim {
 namespace {
@@ -176,6 +177,7 @@ class Simulator final : public SimDevice {
   [[nodiscard]] std::vector<SimInstructionCount> last_instruction_counts() const override;
   [[nodiscard]] std::vector<SimFinding> last_findings() const override;
   [[nodiscard]] SimToggles last_toggles() const override;
+  [[nodiscard]] Expected<LaunchProfile> last_profile(const ProfileOptions& options) const override;
   [[nodiscard]] std::shared_ptr<const LaunchCapture> capture() const;
 
  private:
@@ -386,6 +388,19 @@ SimToggles Simulator::last_toggles() const {
 std::shared_ptr<const LaunchCapture> Simulator::capture() const {
   const std::lock_guard hold(results_lock_);
   return capture_;
+}
+
+Expected<LaunchProfile> Simulator::last_profile(const ProfileOptions& options) const {
+  const std::shared_ptr<const LaunchCapture> capture = this->capture();
+  if (!capture || capture->groups.empty()) {
+    return make_error(ErrorCode::kNotFound,
+                      "no launch of this device was recorded; set SimOptions::capture before the launch");
+  }
+  try {
+    return make_profile(*capture, options);
+  } catch (const std::bad_alloc&) {
+    return make_error(ErrorCode::kDeviceError, "no host memory for the profile");
+  }
 }
 
 }  // namespace

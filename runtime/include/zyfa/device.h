@@ -148,6 +148,9 @@ struct SimInstructionCount {
   std::string comment{};  // the listing's, when the object carries one
 };
 
+struct LaunchProfile;  // zyfa/profile.h
+struct ProfileOptions;
+
 class ZYFA_API SimDevice : public Device {
  public:
   // Opens libzyfa_jit, which holds the simulator. kDeviceUnavailable when it is not found,
@@ -164,6 +167,9 @@ class ZYFA_API SimDevice : public Device {
   [[nodiscard]] virtual std::vector<SimFinding> last_findings() const = 0;
   // Operand toggles over the recorded workgroups of the last launch that recorded any (SimOptions::capture).
   [[nodiscard]] virtual SimToggles last_toggles() const = 0;
+  // The cycle model's prediction for that launch (zyfa/profile.h). kNotFound: none was recorded; kInvalidArgument: a
+  // parameter or an option, named with what is allowed. Asking again costs no simulation.
+  [[nodiscard]] virtual Expected<LaunchProfile> last_profile(const ProfileOptions& options) const = 0;
   // Of allocate(): buffers never lie side by side, so any access outside of one is a memory fault. Bytes that nobody
   // wrote read as 0xff, in buffers of 1 GiB and more as 0; strict mode does not track them.
 };

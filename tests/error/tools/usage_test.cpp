@@ -71,6 +71,43 @@ TEST(Usage, Accuracy) {
   expect_error(accuracy({"--inputs", session / "codes"}), 2, "q, k and v must be BF16");
 }
 
+TEST(Usage, Profile) {
+  const Session session;
+  const auto profile = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "profile");
+    return session.zyfa_jit(arguments);
+  };
+  const auto problem = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--problem", "bf16,d=128", "--tokens", "64"});
+    return profile(more);
+  };
+  expect_error(profile({}), 1, "give exactly one of JOB, --problem and --parameters");
+  expect_error(profile({"job.json", "--problem", "bf16,d=128"}), 1, "give exactly one of");
+  expect_error(profile({"--parameters", "--tokens", "64"}), 1, "need --problem");
+  expect_error(profile({"job.json", "--heads", "4"}), 1, "need --problem");
+  expect_error(profile({session / "gone"}), 1, "gone");
+  expect_error(profile({"--problem", "bf16,d=128"}), 1, "--problem needs --tokens N, or --inputs FILE");
+  expect_error(problem({"--inputs", kSample}), 1, "--inputs has its own shape");
+  expect_error(problem({"--tokens", "0"}), 1, "--tokens");
+  expect_error(profile({"--problem", "fp8e4m3,d=128", "--inputs", kSample}), 1,
+               "holds inputs of bf16,d=128,full; --problem is fp8e4m3,d=128,full");
+  expect_error(problem({"--heads", "6", "--key-heads", "4"}), 1, "6 heads are no multiple of 4 key heads");
+  expect_error(problem({"--set", "turbo=1"}), 1, "\"turbo\" is no timing parameter\n  allowed: hold_other_wave, ");
+  expect_error(problem({"--set", "barrier_cycles"}), 1, "allowed is name=number");
+  expect_error(problem({"--set", "barrier_cycles=61"}), 1,
+               "barrier_cycles is 61; allowed are whole numbers from 4 to 60");
+  expect_error(problem({"--workgroup", "1,0,0"}), 1, "workgroup (1, 0, 0) is to be recorded; the grid has 1 x 1 x 1");
+  for (const char* text : {"1", "1,2", "1,2,3,4", "a,b,c", "1,2,3 ", "4294967296,0,0"}) {
+    expect_error(problem({"--workgroup", text}), 1, "workgroup '" + std::string(text) + "' is not X,Y,Z");
+  }
+  expect_error(problem({"--workgroup", "0,0,0", "--record", "2"}), 1, "give one of the two");
+  expect_error(problem({"--clock", "2.5"}), 1, "a clock of 2.5 GHz; allowed are more than 0 and at most 2.4 GHz");
+  expect_error(problem({"--clock", "0"}), 1, "a clock of 0 GHz");
+  expect_error(profile({"--problem", "fp16,d=128", "--tokens", "64"}), 2, "no kernel for the problem fp16,d=128,full");
+  expect_error(session.zyfa_jit({"simulate", session / "gone", "--profile", "p", "--compare-rules"}), 1,
+               "--compare-rules runs the job many times; --profile takes one run");
+}
+
 TEST(Usage, Problems) {
   const Session session;
   expect_error(session.zyfa_jit({"explain", "--problem", "bf17,d=128"}), 1, "'bf17'");
@@ -171,15 +208,6 @@ TEST(Usage, JsonErrorsOfUsageToo) {
     EXPECT_THAT(result.json()["error"]["details"][0].get<std::string>(), StartsWith("Try: zyfa-jit "));
     EXPECT_THAT(result.err, StartsWith("zyfa-jit: error: "));
   }
-}
-
-TEST(Usage, ProfileIsRefused) {
-  const Session session;
-  expect_error(session.zyfa_jit({"simulate", "job.json", "--profile", "trace.json"}), 2,
-               "the cycle model is not in this version");
-  const Result result = session.zyfa_jit({"simulate", "job.json", "--profile", "trace.json", "--json"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.json()["error"]["code"], "unsupported");
 }
 
 TEST(Usage, ObjectsThatAreNone) {

@@ -12,7 +12,8 @@ namespace {
 
 using namespace testing_support;
 
-constexpr const char* kCommands[] = {"run", "accuracy", "prewarm", "list", "dump", "explain", "simulate", "verify"};
+constexpr const char* kCommands[] = {"run",     "accuracy", "prewarm", "list",  "dump",
+                                     "explain", "simulate", "profile", "verify"};
 
 class Help : public testing::TestWithParam<std::string> {};
 
@@ -48,7 +49,7 @@ TEST_P(Help, TeachesWithAnExampleAndFitsTheScreen) {
 
 INSTANTIATE_TEST_SUITE_P(Commands, Help,
                          testing::Values("", "run", "accuracy", "prewarm", "list", "dump", "explain", "simulate",
-                                         "verify"));
+                                         "profile", "verify"));
 
 TEST(HelpOverview, ListsEveryCommand) {
   const Session session;

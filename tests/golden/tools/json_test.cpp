@@ -67,6 +67,34 @@ TEST(JsonKeys, DumpExplainVerify) {
   EXPECT_THAT(keys(result.out), ElementsAre("problem", "supported", "reasons"));
 }
 
+TEST(JsonKeys, Profile) {
+  const Session session;
+  const Result result = session.zyfa_jit({"profile", "--problem", "bf16,d=128", "--tokens", "512", "--json"});
+  EXPECT_THAT(keys(result.out),
+              ElementsAre("problem", "tokens", "key_tokens", "heads", "key_heads", "batch", "inputs", "key", "row",
+                          "schedule", "predicted", "kernel", "parameters", "recorded", "longest", "cycles", "loop",
+                          "units", "critical", "waves", "toggles_per_mfma", "sensitivity", "chip"))
+      << result.err;
+  const auto profile = nlohmann::ordered_json::parse(result.out);
+  EXPECT_THAT(keys(profile["loop"].dump()),
+              ElementsAre("head", "tail", "trips", "cycles_per_trip", "instructions_per_trip", "matrix_cycles_per_trip",
+                          "waves_per_simd", "prologue_cycles", "epilogue_cycles", "keys_per_trip", "cycles_per_tile",
+                          "useful_matrix_busy"));
+  EXPECT_THAT(keys(profile["chip"].dump()),
+              ElementsAre("workgroups", "resident", "resident_limit", "cycles", "busy", "tail", "imbalance",
+                          "longest_workgroup_cycles", "requested_bytes", "unique_bytes", "unique_bytes_estimated",
+                          "l2_cycles", "infinity_cache_seconds", "hbm_seconds", "bound", "clock_ghz", "clock_source",
+                          "seconds", "flops", "flops_kind", "tflops"));
+  EXPECT_THAT(keys(profile["chip"]["tflops"].dump()), ElementsAre("value", "low", "high"));
+  EXPECT_THAT(keys(profile["recorded"][0].dump()), ElementsAre("workgroup", "instructions", "cycles"));
+  EXPECT_THAT(keys(profile["waves"][0].dump()), ElementsAre("index", "simd", "start", "end", "instructions", "stalls"));
+  EXPECT_THAT(keys(profile["sensitivity"][0].dump()),
+              ElementsAre("parameter", "value", "low", "high", "open", "at_low", "at_high"));
+  const Result list = session.zyfa_jit({"profile", "--parameters", "--json"});
+  EXPECT_THAT(keys(nlohmann::ordered_json::parse(list.out)["parameters"][0].dump()),
+              ElementsAre("name", "value", "low", "high", "open", "unit", "source", "meaning"));
+}
+
 TEST(JsonKeys, Errors) {
   const Session session;
   const Result result = session.zyfa_jit({"verify", session / "gone", "--json"});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "zyfa/inspect.h"
+#include "zyfa/profile.h"
 
 namespace zyfa {
 namespace {
@@ -29,6 +30,9 @@ class CountingDevice final : public SimDevice {
   [[nodiscard]] std::vector<SimInstructionCount> last_instruction_counts() const override { return counts_; }
   [[nodiscard]] std::vector<SimFinding> last_findings() const override { return {}; }
   [[nodiscard]] SimToggles last_toggles() const override { return {}; }
+  [[nodiscard]] Expected<LaunchProfile> last_profile(const ProfileOptions&) const override {
+    return make_error(ErrorCode::kNotFound, "nothing was recorded");
+  }
 
  private:
   std::vector<SimInstructionCount> counts_;
