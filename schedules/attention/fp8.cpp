@@ -21,6 +21,7 @@ std::vector<Tile> make_tiles(const Variant& v) {
       vector_tile("block_max", kIteration, 1),
       scalar_tile("moved", kIteration, 2),
       scalar_tile("far", kIteration, 1),
+      scalar_tile("scaled", kIteration, 1),
       vector_tile("prob", kIteration, 8),
       vector_tile("prob_scale", kIteration, 1),
       vector_tile("block_sum", kIteration, 4),
@@ -28,10 +29,12 @@ std::vector<Tile> make_tiles(const Variant& v) {
       vector_tile("reference", kState, 1),
       vector_tile("reference_limit", kState, 1),
       vector_tile("bias", kState, 2),
+      scalar_tile("moves", kState, 1),
+      scalar_tile("moves_seen", kIteration, 1),
       vector_tile("row_sum", kState, v.sum_registers()),
       scalar_tile("key_position", kState, 1),
       scalar_tile("mask_jump", kState, 1),
-      scalar_tile("mask_from", kState, 1),
+      scalar_tile("mask_limit", kConstant, 1),
       vector_tile("score_start", v.folded() ? kState : kConstant, 16),
       vector_tile("q", kConstant, 8, v.steps()),
       vector_tile("q_scale", kConstant, 1),
@@ -45,13 +48,17 @@ std::vector<Tile> make_tiles(const Variant& v) {
       scalar_tile("scale", kConstant, 2),
       scalar_tile("v_descale", kConstant, 1),
       scalar_tile("first_limit", kConstant, 1),
-      scalar_tile("key_length", kConstant, 1),
+      scalar_tile("minus_units", kConstant, 1),
+      scalar_tile("near_least", kConstant, 1),
+      scalar_tile("nothing", kConstant, 1),
       scalar_tile("kernarg", kConstant, 2),
       scalar_tile("head", kConstant, 1),
       scalar_tile("batch", kConstant, 1),
       scalar_tile("row0", kConstant, 1),
       scalar_tile("query_length", kConstant, 1),
   };
+  tiles.push_back(vector_tile("factor", kIteration, 1));
+  tiles.back().starts_at_zero = true;
   if (v.near) {
     tiles.push_back(scalar_tile("blocks", kConstant, 1));
     tiles.push_back(scalar_tile("near_from", kConstant, 1));
@@ -59,7 +66,11 @@ std::vector<Tile> make_tiles(const Variant& v) {
   for (const std::string operand : {"k", "v"}) {
     tiles.push_back(scalar_tile(operand + "_desc", kState, 4));
     tiles.push_back(scalar_tile(operand + "_left", kState, 1));
-    tiles.push_back(scalar_tile(operand + "_jump", kState, 1));
+    tiles.push_back(scalar_tile(operand + "_step", kState, 2));
+    tiles.push_back(scalar_tile(operand + "_blocks", kState, 1));
+    tiles.push_back(scalar_tile(operand + "_span", kState, 1));
+    tiles.push_back(scalar_tile(operand + "_back", kConstant, 2));
+    tiles.push_back(scalar_tile(operand + "_full", kConstant, 1));
     tiles.push_back(scalar_tile(operand + "_stride", kConstant, 1));
     tiles.push_back(scalar_tile(operand + "_lds", kConstant, 1));
     tiles.push_back(vector_tile(operand + "_offset", kConstant, 1, forward::kMaxLoadRounds));
@@ -73,11 +84,12 @@ std::vector<Access> rescale_accesses(const Variant& v) {
                                {"moved", kRead},
                                {"reference", kUpdate},
                                {"reference_limit", kUpdate},
-                               {"row_sum", kUpdate},
-                               {"out", kUpdate}};
+                               {"scaled", kWrite},
+                               {"factor", kWrite}};
   if (v.folded() || !v.lean()) accesses.push_back({"score", kUpdate});
   if (v.folded()) {
     accesses.push_back({"score_start", kUpdate});
+    accesses.push_back({"moves", kUpdate});
   } else if (!v.uses_exponents()) {
     accesses.push_back({"bias", kUpdate});
   }
@@ -92,7 +104,6 @@ std::vector<Access> probability_accesses(const Variant& v) {
   if (!v.always_exponents() && !v.folded()) accesses.push_back({"bias", kRead});
   if (v.two_paths()) {
     accesses.push_back({"far", kWrite});
-    accesses.push_back({"row_sum", kUpdate});
   }
   return accesses;
 }
@@ -101,8 +112,58 @@ std::vector<Access> sum_accesses(const Variant& v) {
   using enum AccessKind;
   if (v.always_exponents()) return {{"prob", kRead}, {"block_sum", kWrite}};
   std::vector<Access> accesses{{"prob", kRead}, {"row_sum", kUpdate}};
-  if (v.two_paths()) accesses.push_back({"far", kRead});
+  if (v.two_paths()) {
+    accesses.push_back({"far", kRead});
+    accesses.push_back({"prob_scale", kRead});
+  }
   return accesses;
+}
+
+std::vector<Access> load_accesses(const std::string& operand) {
+  using enum AccessKind;
+  return {{operand, kWrite},
+          {operand + "_desc", kUpdate},
+          {operand + "_step", kUpdate},
+          {operand + "_blocks", kUpdate},
+          {operand + "_span", kUpdate}};
+}
+
+// Folded: the C operand of the products follows the reference.
+std::vector<Access> score_accesses(const Variant& v) {
+  using enum AccessKind;
+  std::vector<Access> accesses{{"k_frag", kRead}, {"score", kWrite}};
+  if (v.folded()) {
+    accesses.push_back({"score_start", kRead, Timing::kGuess});
+    accesses.push_back({"moves", kRead, Timing::kGuess});
+    accesses.push_back({"moves_seen", kWrite});
+  }
+  return accesses;
+}
+
+std::vector<Access> mask_accesses(const Variant& v) {
+  using enum AccessKind;
+  std::vector<Access> accesses{{"score", kUpdate}, {"key_position", kUpdate}, {"mask_jump", kUpdate}};
+  if (v.folded()) {
+    for (const char* tile : {"k_frag", "score_start", "moves", "moves_seen"}) {
+      accesses.push_back({tile, kRead, Timing::kRepair});
+    }
+  }
+  return accesses;
+}
+
+std::vector<Access> output_accesses(const Variant& v) {
+  using enum AccessKind;
+  std::vector<Access> accesses{
+      {"v_frag", kRead}, {"prob", kRead}, {"scaled", kRead}, {"factor", kRead}, {"out", kUpdate}};
+  if (v.uses_exponents()) accesses.push_back({"prob_scale", kRead});
+  if (!v.always_exponents()) accesses.push_back({"row_sum", kUpdate});
+  return accesses;
+}
+
+std::vector<Access> add_sum_accesses(const Variant& v) {
+  using enum AccessKind;
+  if (!v.always_exponents()) return {};
+  return {{"block_sum", kRead}, {"prob_scale", kRead}, {"scaled", kRead}, {"factor", kRead}, {"row_sum", kUpdate}};
 }
 
 std::vector<Stage> make_stages(const Variant& v) {
@@ -111,27 +172,12 @@ std::vector<Stage> make_stages(const Variant& v) {
   const auto with = [v](void (*emit)(StageWriter&, const Variant&)) {
     return [v, emit](StageWriter& w) { emit(w, v); };
   };
-  std::vector<Access> qk{{"k_frag", kRead}, {"score", kWrite}};
-  if (v.folded()) qk.push_back({"score_start", kRead});
-  std::vector<Access> pv{{"v_frag", kRead}, {"prob", kRead}, {"out", kUpdate}};
-  if (v.uses_exponents()) pv.push_back({"prob_scale", kRead});
-  std::vector<Access> add_sum;
-  if (v.always_exponents()) add_sum = {{"block_sum", kRead}, {"prob_scale", kRead}, {"row_sum", kUpdate}};
   return {
-      {"load_k",
-       {{"k", kWrite}, {"k_desc", kUpdate}, {"k_left", kUpdate}, {"k_jump", kUpdate}},
-       kHarmless,
-       with(fp8::load_keys)},
-      {"load_v",
-       {{"v", kWrite}, {"v_desc", kUpdate}, {"v_left", kUpdate}, {"v_jump", kUpdate}},
-       kHarmless,
-       fp8::load_values},
+      {"load_k", load_accesses("k"), kHarmless, with(fp8::load_keys)},
+      {"load_v", load_accesses("v"), kHarmless, fp8::load_values},
       {"read_k", {{"k", kRead}, {"k_frag", kWrite}}, kHarmless, with(fp8::read_keys)},
-      {"qk", qk, kHarmless, with(fp8::scores)},
-      {"mask",
-       {{"score", kUpdate}, {"key_position", kUpdate}, {"mask_jump", kUpdate}, {"mask_from", kUpdate}},
-       kHarmless,
-       fp8::mask},
+      {"qk", score_accesses(v), kHarmless, with(fp8::scores)},
+      {"mask", mask_accesses(v), kHarmless, with(fp8::mask)},
       {"max",
        {{"score", kRead}, {"reference_limit", kRead}, {"block_max", kWrite}, {"moved", kWrite}},
        kHarmless,
@@ -140,9 +186,9 @@ std::vector<Stage> make_stages(const Variant& v) {
       {"prob", probability_accesses(v), kHarmless, with(fp8::probabilities)},
       {"read_v", {{"v", kRead}, {"v_frag", kWrite}}, kHarmless, fp8::read_values},
       // A block past the end adds zeros, but +0 would turn an output of -0 into +0: it must not run there.
-      {"pv", pv, kNever, with(fp8::accumulate)},
+      {"pv", output_accesses(v), kNever, with(fp8::accumulate)},
       {"sum", sum_accesses(v), kNever, with(fp8::sum_block)},
-      {"add_sum", add_sum, kNever, with(fp8::add_block_sum)},
+      {"add_sum", add_sum_accesses(v), kNever, with(fp8::add_block_sum)},
   };
 }
 

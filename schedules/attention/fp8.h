@@ -9,9 +9,11 @@
 //    MFMA takes it away again; without them all blocks share one reference with a top of 2^8;
 //  - the row sum adds the rounded probabilities, on the matrix pipe;
 //  - the first block is visited first, then from the last one a workgroup sees down to the second;
-//  - the reference moves to the row's maximum, lazily, by a wave-uniform branch, before any conversion;
+//  - the reference moves to the row's maximum, lazily, by a wave-uniform branch, before any conversion; O and the row
+//    sum follow it when the block is added to them, so that two blocks may be converted before the first is added;
 //  - folded form: the scaled MFMA and its C operand deliver t for exponent -8; a wave-uniform branch sends blocks whose
-//    rows need a block exponent down the far path.
+//    rows need a block exponent down the far path. The products of two blocks may so come before the reference of the
+//    first moves: then those of the second are made again.
 #pragma once
 
 #include "schedules/dsl/algorithm.h"

@@ -16,14 +16,20 @@ namespace {
 
 // Blocks are visited in the order of start_blocks(); a stage may run a few past the end.
 void load_and_step(StageWriter& w, const forward::OperandTile& tile) {
-  const Reg left = w.reg(tile.name + "_left");
-  const Reg jump = w.reg(tile.name + "_jump");
-  const Reg rows = w.stemp(tile.name + "_rows");
-  w.op(Op::kSCmpGtI32, {left, w.reg("key_length")}, "before the first key?");
-  w.op(Op::kSCselectB32, {rows, Imm{0}, left});
-  forward::load_block(w, tile, rows);
-  forward::step_operand(w, tile, jump);
-  w.op(Op::kSMovB32, {jump, Imm{-static_cast<std::int32_t>(kKeyTile)}}, "then the block before");
+  const std::string& name = tile.name;
+  const Reg desc = w.reg(name + "_desc");
+  const Reg step = w.reg(name + "_step");
+  const Reg blocks = w.reg(name + "_blocks");
+  const Reg span = w.reg(name + "_span");
+  forward::load_described_block(w, tile, [&] {
+    w.op(Op::kSSubI32, {blocks, blocks, Imm{1}});
+    w.op(Op::kSCmpGtI32, {blocks, Imm{0}}, "another block?");
+  });
+  w.op(Op::kSCselectB32, {desc.sub(2), span, Imm{0}}, "bytes in range: past the end none");
+  w.op(Op::kSMovB32, {span, w.reg(name + "_full")}, "of all blocks but the first and the last");
+  w.op(Op::kSAddU32, {desc.sub(0), desc.sub(0), step.sub(0)});
+  w.op(Op::kSAddcU32, {desc.sub(1), desc.sub(1), step.sub(1)}, "next block of " + name);
+  w.op(Op::kSMovB64, {step, w.reg(name + "_back")}, "then the block before");
 }
 
 }  // namespace
@@ -55,7 +61,7 @@ void read_values(StageWriter& w) {
     for (std::uint32_t part = 0; part < 4; ++part) {
       w.read_lds(
           Op::kDsReadB64TrB8, "v", fragment.sub(static_cast<std::uint16_t>(2 * part), 2), w.reg("v_read", block),
-          w.lds("v") + 16 * part * kValueRowBytes,
+          w.lds("v") - w.lds_base("v") + 16 * part * kValueRowBytes,
           "V^T dims " + std::to_string(32 * block) + "..+31, keys " + std::to_string(16 * part) + "..+15 in P's order");
     }
   }

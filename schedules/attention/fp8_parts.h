@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "schedules/attention/forward.h"
 #include "schedules/attention/kernel_setup.h"
@@ -27,11 +28,18 @@ inline constexpr float kTopValue = 256.0F;
 inline constexpr float kTopSlack = 0.8F;
 // Exponents stay in E8M0's range with room: 2^-119 of the reference is nothing.
 inline constexpr float kLeastExponent = -119.0F;
+// A folded block takes the far path when a live row's maximum lies below this code: its smaller probabilities would
+// meet the codes below 8, which lose accuracy (docs/numerics.md); or so far below that nothing it adds is seen.
+inline constexpr float kNearLeastCode = 64.0F;
 inline constexpr float kNoReference = -3.0e38F;  // of a row that has seen no key; finite, so that -inf minus it is -inf
 inline constexpr std::int32_t kUnitExponent = 127;  // E8M0 code of 1
 inline constexpr std::int32_t kIntegerStart =
     0x4b400000;  // 12582912.0F: an int32 accumulator n above it reads 12582912 + n
 inline constexpr float kIntegerZero = 12582912.0F;
+
+// key_position is biased so that one signed comparison tells what lies past the end (negative before the bias) from
+// what lies below a limit.
+inline constexpr std::int32_t kPositionBias = std::numeric_limits<std::int32_t>::min();
 
 struct Variant {
   std::uint32_t head_dim = 128;  // of q and k
@@ -79,7 +87,7 @@ void load_values(StageWriter& w);
 void read_keys(StageWriter& w, const Variant& v);
 void read_values(StageWriter& w);
 void scores(StageWriter& w, const Variant& v);
-void mask(StageWriter& w);
+void mask(StageWriter& w, const Variant& v);
 void row_maximum(StageWriter& w, const Variant& v);
 void move_reference(StageWriter& w, const Variant& v);
 void probabilities(StageWriter& w, const Variant& v);
@@ -88,7 +96,11 @@ void sum_block(StageWriter& w, const Variant& v);
 void add_block_sum(StageWriter& w, const Variant& v);
 void finish(StageWriter& w, const Variant& v);
 
-// A float constant in an SGPR, for instructions that take no literal.
-[[nodiscard]] jit::Reg scalar_constant(StageWriter& w, float value, const std::string& name);
+// The products again where the reference has moved since they were made.
+void repair_scores(StageWriter& w, const Variant& v);
+
+// O (and the row sum that an MFMA accumulates), or the row sum of always_exponents(), in units of the reference of the
+// block that is about to be added, where that has moved.
+void follow_reference(StageWriter& w, const Variant& v, bool with_output);
 
 }  // namespace zyfa::schedules::fp8

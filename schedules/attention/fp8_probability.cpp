@@ -16,10 +16,6 @@ using jit::Reg;
 constexpr std::uint16_t kTupleScores = 16;
 constexpr std::uint16_t kGroup = 8;  // scores handled together: hides the wait state between v_exp and its use
 
-// A folded block takes the far path when a live row's maximum lies below this code: its smaller probabilities would
-// meet the codes below 8, which lose accuracy (docs/numerics.md); or so far below that nothing it adds is seen.
-constexpr float kNearLeastCode = 64.0F;
-
 // exponent = max(ceil(value), -119), as a float, and its E8M0 code in prob_scale.
 void set_exponent(StageWriter& w, Reg exponent) {
   const Reg scale = w.reg("prob_scale");
@@ -33,7 +29,7 @@ void set_exponent(StageWriter& w, Reg exponent) {
 void bias_of_block(StageWriter& w, const Variant& v) {
   const Reg exponent = w.vtemp("exponent");
   const Reg bias = w.reg("bias");
-  const Reg minus_units = scalar_constant(w, -v.units(), "minus_units");
+  const Reg minus_units = w.reg("minus_units");
   w.op(Op::kVSubF32, {exponent, w.reg("block_max"), w.reg("reference")});
   w.op(Op::kVMulF32, {exponent, FloatImm{1.0F / v.units()}, exponent});
   w.op(Op::kVAddF32, {exponent, FloatImm{-kTopBinades}, exponent}, "block maximum - reference - 8 binades");
@@ -98,12 +94,11 @@ void multiply_add_probabilities(StageWriter& w, const Variant& v) {
   v.lean() ? convert_lean(w) : convert_exact(w);
 }
 
-// t -= 8 * exponent, conversion, and the row sum of this block times 2^exponent: neither the accumulating MFMA nor a
-// 16x16x128 scale operand can carry one exponent a query.
+// t -= 8 * exponent, then conversion.
 void far_path(StageWriter& w, const Variant& v) {
   w.op(Op::kSMovB32, {w.reg("far"), Imm{1}}, "far path");
   const Reg exponent = w.vtemp("exponent");
-  const Reg minus_units = scalar_constant(w, -v.units(), "minus_units");
+  const Reg minus_units = w.reg("minus_units");
   w.op(Op::kVSubrevF32, {exponent, FloatImm{v.top()}, w.reg("block_max")});
   w.op(Op::kVMulF32, {exponent, FloatImm{1.0F / v.units()}, exponent}, "block maximum - top, binades");
   set_exponent(w, exponent);
@@ -114,16 +109,6 @@ void far_path(StageWriter& w, const Variant& v) {
     }
   }
   convert_lean(w);
-  const Reg sum = w.vtemp("far_sum", 4);
-  const Reg weight = w.vtemp("far_weight");
-  for (std::uint16_t r = 0; r < 4; ++r) w.op(Op::kVMovB32, {sum.sub(r), Imm{0}});
-  w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {sum, w.reg("ones"), w.reg("prob"), w.reg("ones_index")},
-       "row sum of this block");
-  w.op(Op::kVLshlrevB32, {weight, Imm{23}, w.reg("prob_scale")}, "E8M0 code to float: 2^exponent");
-  for (std::uint16_t part = 0; part < v.sum_parts(); ++part) {
-    const Reg total = w.reg("row_sum").sub(part);
-    w.op(Op::kVFmaF32, {total, sum.sub(part), weight, total}, "row sum");
-  }
 }
 
 void folded_probabilities(StageWriter& w, const Variant& v) {
@@ -131,10 +116,8 @@ void folded_probabilities(StageWriter& w, const Variant& v) {
   const jit::Label done = w.new_label();
   const Reg low = w.stemp("below_near", 2);
   const Reg seen = w.stemp("above_nothing", 2);
-  const Reg least = scalar_constant(w, kNearLeastCode, "near_least");
-  const Reg nothing = scalar_constant(w, v.top() + v.units() * kLeastExponent, "nothing");
-  w.op(Op::kVCmpLtF32, {low, w.reg("block_max"), least});
-  w.op(Op::kVCmpGtF32, {seen, w.reg("block_max"), nothing});
+  w.op(Op::kVCmpLtF32, {low, w.reg("block_max"), w.reg("near_least")});
+  w.op(Op::kVCmpGtF32, {seen, w.reg("block_max"), w.reg("nothing")});
   w.op(Op::kSAndB64, {low, low, seen}, "does any row need a block exponent?");
   w.op(Op::kSCbranchScc1, {far});
   w.op(Op::kSMovB32, {w.reg("far"), Imm{0}}, "no block exponent");
@@ -148,19 +131,29 @@ void folded_probabilities(StageWriter& w, const Variant& v) {
 
 }  // namespace
 
-void mask(StageWriter& w) {
+void mask(StageWriter& w, const Variant& v) {
+  if (v.folded() && w.guessed()) repair_scores(w, v);
   // Past the end everything is hidden, also the first block, which was visited first. Lengths are at most 2^30
   // (zyfa/attention.h).
   constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
   constexpr std::int32_t kBeyondAllKeys = (1 << 30) + kBlock;
   const Reg position = w.reg("key_position");
+  const Reg jump = w.reg("mask_jump");
+  const jit::Label skip = w.new_label();
+  w.op(Op::kSCmpGeI32, {position, w.reg("mask_limit")}, "may a key be hidden?");
+  w.op(Op::kSCbranchScc0, {skip});
   const Reg first_key = w.stemp("first_key");
-  w.op(Op::kSCmpLtI32, {position, w.reg("mask_from")}, "past the end?");
-  w.op(Op::kSCselectB32, {first_key, Imm{kBeyondAllKeys}, position});
+  const Reg behind = w.stemp("behind");
+  w.op(Op::kSAddU32, {behind, position, Imm{kPositionBias}});
+  w.op(Op::kSCmpLgU32, {jump, Imm{-kBlock}}, "the first block?");
+  w.op(Op::kSCselectB32, {first_key, Imm{0}, Imm{kBlock}});
+  w.op(Op::kSAddI32, {first_key, first_key, behind});
+  w.op(Op::kSCmpLtI32, {behind, Imm{0}}, "past the end?");
+  w.op(Op::kSCselectB32, {first_key, Imm{kBeyondAllKeys}, first_key});
   forward::hide_keys(w, first_key);
-  w.op(Op::kSAddI32, {position, position, w.reg("mask_jump")}, "next block");
-  w.op(Op::kSMovB32, {w.reg("mask_jump"), Imm{-kBlock}});
-  w.op(Op::kSMovB32, {w.reg("mask_from"), Imm{kBlock}});
+  w.place(skip);
+  w.op(Op::kSAddU32, {position, position, jump}, "next block");
+  w.op(Op::kSMovB32, {jump, Imm{-kBlock}});
 }
 
 void probabilities(StageWriter& w, const Variant& v) {

@@ -22,31 +22,11 @@ void max_over_halves(StageWriter& w, Reg x) {
   w.op(Op::kVMaximum3F32, {x, x, other, other}, "over both lane halves");
 }
 
-void scale_outputs(StageWriter& w, const Variant& v, Reg factor) {
-  const bool packed = w.placement().math == VectorMath::kPacked;
-  for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
-    for (std::uint16_t r = 0; r < kTupleScores; r = static_cast<std::uint16_t>(r + (packed ? 2 : 1))) {
-      const Reg part = w.reg("out", block).sub(r, packed ? 2 : 1);
-      if (packed) {
-        w.op(Op::kVPkMulF32, {part, part, factor}, "O in units of the new reference");
-      } else {
-        w.op(Op::kVMulF32, {part, factor.sub(0), part}, "O in units of the new reference");
-      }
-    }
-  }
-  for (std::uint16_t part = 0; part < v.sum_parts(); ++part) {
-    const Reg sum = w.reg("row_sum").sub(part);
-    w.op(Op::kVMulF32, {sum, factor.sub(0), sum});
-  }
-}
-
-// factor = 2^-(distance in units); NaN for a distance of NaN.
-Reg rescale_factor(StageWriter& w, const Variant& v, Reg distance) {
-  const Reg factor = w.vtemp("factor", 2);
-  w.op(Op::kVMulF32, {factor.sub(0), FloatImm{-1.0F / v.units()}, distance});
-  w.op(Op::kVExpF32, {factor.sub(0), factor.sub(0)}, "2^(old - new)");
-  w.op(Op::kVMovB32, {factor.sub(1), factor.sub(0)});
-  return factor;
+// What O and the row sum must be multiplied by: 2^-(distance in units); NaN for a distance of NaN.
+void set_factor(StageWriter& w, const Variant& v, Reg distance) {
+  const Reg factor = w.reg("factor");
+  w.op(Op::kVMulF32, {factor, FloatImm{-1.0F / v.units()}, distance});
+  w.op(Op::kVExpF32, {factor, factor}, "2^(old - new)");
 }
 
 // Exact P only, whose conversion keeps NaN: the row-sum MFMA has two queries in a column, and 0 * NaN would reach the
@@ -79,7 +59,7 @@ void move_score_reference(StageWriter& w, const Variant& v) {
   w.op(Op::kVMovB32, {distance, reference});
   w.op(Op::kVMaximum3F32, {reference, maximum, reference, reference}, "the row's maximum so far");
   w.op(Op::kVSubF32, {distance, reference, distance});
-  const Reg factor = rescale_factor(w, v, distance);
+  set_factor(w, v, distance);
   if (!v.lean()) silence_nan_rows(w);
   w.op(Op::kVAddF32, {w.reg("reference_limit"), FloatImm{v.units() * kTopSlack}, reference});
   if (!v.uses_exponents()) {
@@ -88,7 +68,6 @@ void move_score_reference(StageWriter& w, const Variant& v) {
     if (v.integer()) w.op(Op::kVAddF32, {bias.sub(0), bias.sub(0), w.reg("integer_zero")});
     w.op(Op::kVMovB32, {bias.sub(1), bias.sub(0)});
   }
-  scale_outputs(w, v, factor);
 }
 
 // Folded form: scores and block_max hold t, which the reference is already taken from; they and the C operand of the
@@ -106,7 +85,7 @@ void move_folded_reference(StageWriter& w, const Variant& v) {
   w.op(Op::kVMovB32, {none, FloatImm{kNoReference}});
   w.op(Op::kVSubrevF32, {distance, FloatImm{v.top()}, maximum}, "above the top, in units");
   w.op(Op::kVMaximum3F32, {delta, distance, Imm{0}, Imm{0}});
-  const Reg factor = rescale_factor(w, v, delta);
+  set_factor(w, v, delta);
   w.op(Op::kVCmpNleF32, {real, maximum, none}, "a score or NaN");
   w.op(Op::kVCmpEqF32, {unset, limit, none});
   w.op(Op::kSAndB64, {unset, unset, real});
@@ -126,16 +105,10 @@ void move_folded_reference(StageWriter& w, const Variant& v) {
   for (std::uint16_t r = 0; r < kTupleScores; ++r) {
     w.op(Op::kVMovB32, {w.reg("score_start").sub(r), start}, "C operand of the next blocks");
   }
-  scale_outputs(w, v, factor);
+  w.op(Op::kSAddU32, {w.reg("moves"), w.reg("moves"), Imm{1}});
 }
 
 }  // namespace
-
-Reg scalar_constant(StageWriter& w, float value, const std::string& name) {
-  const Reg constant = w.stemp(name);
-  w.op(Op::kSMovB32, {constant, FloatImm{value}});
-  return constant;
-}
 
 void row_maximum(StageWriter& w, const Variant& v) {
   const Reg maximum = w.reg("block_max");
@@ -163,10 +136,10 @@ void row_maximum(StageWriter& w, const Variant& v) {
 }
 
 void move_reference(StageWriter& w, const Variant& v) {
-  const Reg any = w.stemp("any");
+  const Reg scaled = w.reg("scaled");
   const Reg moved = w.reg("moved");
   const jit::Label skip = w.new_label();
-  w.op(Op::kSOrB32, {any, moved.sub(0), moved.sub(1)}, "any query of the wave");
+  w.op(Op::kSOrB32, {scaled, moved.sub(0), moved.sub(1)}, "any query of the wave");
   w.op(Op::kSCbranchScc0, {skip});
   v.folded() ? move_folded_reference(w, v) : move_score_reference(w, v);
   w.place(skip);

@@ -80,6 +80,7 @@ void prepare_value_reads(StageWriter& w, const SetupRegs& s) {
   w.op(Op::kVLshlOrB32, {key, chunk, Imm{4}, key});
   w.op(Op::kVAndB32, {part, Imm{1}, in_group});
   w.op(Op::kVLshlOrB32, {address, part, Imm{3}, key});
+  w.op(Op::kVAddU32, {address, imm(w.lds_base("v")), address}, "so that offsets of copies stay below 2^16");
   for (std::uint32_t block = 1; block < forward::kOutputBlocks; ++block) {
     w.op(Op::kVXorB32, {w.reg("v_read", block), imm(32 * block), address});
   }
@@ -215,6 +216,12 @@ void prepare_sparse_ones(StageWriter& w, const SetupRegs& s) {
 
 void set_constants(StageWriter& w, const Variant& v) {
   w.op(Op::kVMovB32, {w.reg("unit_scale"), Imm{kUnitExponent}});
+  w.op(Op::kSMovB32, {w.reg("minus_units"), FloatImm{-v.units()}});
+  if (v.two_paths()) {
+    w.op(Op::kSMovB32, {w.reg("near_least"), FloatImm{kNearLeastCode}});
+    w.op(Op::kSMovB32, {w.reg("nothing"), FloatImm{v.top() + v.units() * kLeastExponent}});
+  }
+  if (v.folded()) w.op(Op::kSMovB32, {w.reg("moves"), Imm{0}});
   for (std::uint16_t r = 0; r < 16 && v.integer(); ++r) {
     w.op(Op::kVMovB32, {w.reg("score_start").sub(r), Imm{kIntegerStart}});
   }
@@ -292,27 +299,71 @@ void take_over_trips(StageWriter& w) {
   w.op(Op::kSMaxI32, {w.trips(), w.trips(), Imm{0}}, "blocks between the first and the diagonal");
 }
 
+// Of an operand: the bytes in range of its first block, of the second, and of the others; the way to the second and to
+// the others. `last`: the row where the second begins; behind near keys all are alike.
+void start_operand(StageWriter& w, const Variant& v, const forward::OperandTile& tile, Reg last) {
+  const std::string& name = tile.name;
+  const Reg stride = w.reg(name + "_stride");
+  const Reg step = w.reg(name + "_step");
+  const Reg back = w.reg(name + "_back");
+  const Reg full = w.reg(name + "_full");
+  const Reg left = w.reg(name + "_left");
+  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
+  if (v.near) forward::step_operand(w, tile, last);
+  row_span(w, w.reg(name + "_desc").sub(2), {left, kKeyTile, stride, tile.row_bytes}, name);
+  w.op(Op::kSMulI32, {full, stride, Imm{kBlock - 1}});
+  w.op(Op::kSAddU32, {full, full, imm(tile.row_bytes)}, name + ": bytes in range of a whole block");
+  w.op(Op::kSMulI32, {back.sub(0), stride, Imm{-kBlock}});
+  w.op(Op::kSMulHiU32, {back.sub(1), stride, Imm{-kBlock}});
+  w.op(Op::kSSubI32, {back.sub(1), back.sub(1), stride}, "signed times unsigned");
+  w.op(Op::kSMovB32, {w.reg(name + "_blocks"), w.trips()});
+  if (v.near) {
+    w.op(Op::kSMovB64, {step, back});
+    w.op(Op::kSMovB32, {w.reg(name + "_span"), full});
+    return;
+  }
+  w.op(Op::kSMulI32, {step.sub(0), last, stride});
+  w.op(Op::kSMulHiU32, {step.sub(1), last, stride});
+  w.op(Op::kSSubI32, {left, left, last});
+  row_span(w, w.reg(name + "_span"), {left, kKeyTile, stride, tile.row_bytes}, name);
+}
+
+// Positions as mask() keeps them: of the first block as it is, of the others less a block, so that what lies past the
+// end is below 0; a jump of one block says that a block is not the first.
+void start_mask(StageWriter& w, const Variant& v, Reg last) {
+  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
+  const Reg limit = w.reg("mask_limit");
+  const Reg position = w.reg("key_position");
+  const Reg jump = w.reg("mask_jump");
+  w.op(Op::kSSubI32, {limit, w.reg("first_limit"), Imm{2 * kBlock - 2}});
+  w.op(Op::kSMaxI32, {limit, limit, Imm{0}}, "from here on a block may end behind the last key of a query");
+  w.op(Op::kSAddU32, {limit, limit, Imm{kPositionBias}});
+  if (v.near) {
+    w.op(Op::kSSubI32, {position, last, Imm{kBlock}});
+    w.op(Op::kSAddU32, {position, position, Imm{kPositionBias}});
+    w.op(Op::kSMovB32, {jump, Imm{-kBlock}});
+    return;
+  }
+  w.op(Op::kSMovB32, {position, Imm{kPositionBias}});
+  w.op(Op::kSSubI32, {jump, last, Imm{kBlock}});
+  w.op(Op::kSCmpEqU32, {last, Imm{0}}, "one block?");
+  w.op(Op::kSCselectB32, {jump, Imm{-2 * kBlock}, jump});
+}
+
 // The first block, which holds a sink if there is one, then from the last block down to the second: the row maximum is
 // nearly always found in the first two visited, and the reference then stays. Behind near keys there is no first block
 // to visit.
-void start_blocks(StageWriter& w, const SetupRegs& s, const Variant& v) {
-  const Reg position = w.reg("key_position");
+void start_blocks(StageWriter& w, const Variant& v) {
   const Reg last = w.stemp("last_block");
   constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
-  w.op(Op::kSMovB32, {w.reg("key_length"), s.lengths.sub(1)});
   w.op(Op::kSLshlB32, {last, w.trips(), Imm{6}});
-  if (v.near) {
-    w.op(Op::kSMovB32, {position, last});
-    forward::step_operand(w, key_tile(v), position);
-    forward::step_operand(w, value_tile(), position);
-    w.op(Op::kSMovB32, {last, Imm{-kBlock}});
-  } else {
-    w.op(Op::kSMovB32, {position, Imm{0}});
+  if (!v.near) {
     w.op(Op::kSSubI32, {last, last, Imm{kBlock}});
     w.op(Op::kSMaxI32, {last, last, Imm{0}}, "from the first block to the last");
   }
-  for (const std::string name : {"k_jump", "v_jump", "mask_jump"}) w.op(Op::kSMovB32, {w.reg(name), last});
-  w.op(Op::kSMovB32, {w.reg("mask_from"), Imm{v.near ? kBlock : 0}});
+  start_operand(w, v, key_tile(v), last);
+  start_operand(w, v, value_tile(), last);
+  start_mask(w, v, last);
 }
 
 }  // namespace
@@ -333,7 +384,7 @@ void setup(StageWriter& w, const Variant& v) {
     forward::count_trips(w, v.mask, s);
     clear_state(w, v);
   }
-  start_blocks(w, s, v);
+  start_blocks(w, v);
   apply_scale(w, s, v);
   if (v.near) {
     take_over_sums(w, v);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "schedules/attention/kernel_setup.h"
@@ -39,6 +40,9 @@ void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile
 
 // Loads the descriptor's block, of which `rows` (SGPR, may be 0 or less, or more than a block) exist; others are zeros.
 void load_block(StageWriter& w, const OperandTile& tile, jit::Reg rows);
+// The same where the descriptor says already how many bytes are in range. `beside` may write scalar instructions
+// between the last M0 and its load, which must wait for it.
+void load_described_block(StageWriter& w, const OperandTile& tile, const std::function<void()>& beside);
 // The descriptor steps by `rows` (SGPR), on or, when negative, back.
 void step_operand(StageWriter& w, const OperandTile& tile, jit::Reg rows);
 

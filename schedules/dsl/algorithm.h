@@ -36,21 +36,20 @@ struct Tile {
   TileLife life = TileLife::kIteration;
   TupleShape shape;             // kRegisters: identical tuples
   std::uint32_t lds_bytes = 0;  // kLds: bytes of one copy
+  bool starts_at_zero = false;  // kRegisters, VGPRs: for stages that write it by a branch and read it by another
 };
 
 enum class AccessKind : std::uint8_t { kRead, kWrite, kUpdate };
 
-// Which iterations an access belongs to, of an algorithm whose period is 2.
-enum class Iterations : std::uint8_t { kAll, kEven, kOdd };
+// A stage may read state (kGuess) before the iteration before has written it, where the placement has it so: then that
+// iteration's accesses of kRepair apply too, in which a later stage sees whether the guess was wrong and makes it good.
+// Elsewhere a guess is an ordinary read, and a repair does not exist (StageWriter::guessed()).
+enum class Timing : std::uint8_t { kInOrder, kGuess, kRepair };
 
 struct Access {
   std::string tile;
   AccessKind kind;
-  Iterations when = Iterations::kAll;  // registers only
-
-  [[nodiscard]] bool applies(std::uint32_t iteration) const {
-    return when == Iterations::kAll || (iteration % 2 == 1) == (when == Iterations::kOdd);
-  }
+  Timing timing = Timing::kInOrder;
 };
 
 // Whether a stage may run for iterations past the last one (as a lead makes it do): its effects then are never seen.
@@ -66,9 +65,7 @@ struct Stage {
 struct Algorithm {
   std::string name;
   std::vector<Tile> tiles;
-  std::vector<Stage> stages;  // in sequential order
-  // Stages may differ between iterations of an unequal remainder modulo this: 1, or 2 (StageWriter::odd()).
-  std::uint32_t period = 1;
+  std::vector<Stage> stages;               // in sequential order
   std::vector<std::uint32_t> legal_waves;  // workgroup sizes the stages can divide their loads by
   // Straight-line code before and after the loop. setup() must write the iteration count to trips() and, when the
   // placement has two groups, the wave number to wave().

@@ -21,6 +21,7 @@ class LoopBuilder {
   Status run() {
     exit_ = listing_.new_label();
     straight("setup", plan_.algorithm->setup);
+    clear_tiles();
     if (plan_.placement.groups == 2) stagger_barrier("stagger", Op::kSCmpGeI32);
     for (std::int64_t trip = -static_cast<std::int64_t>(plan_.prologue_trips()); trip < 0; ++trip) {
       emit_trip(trip, Part::kPrologue);
@@ -62,6 +63,18 @@ class LoopBuilder {
 
   void straight(const std::string& name, const std::function<void(StageWriter&)>& emit) {
     if (emit) glue(name, [&](StageWriter& w) { emit(w); });
+  }
+
+  void clear_tiles() {
+    glue("setup", [&](StageWriter& w) {
+      for (const Tile& tile : plan_.algorithm->tiles) {
+        const std::uint32_t copies = tile.starts_at_zero ? plan_.copies(tile.name) : 0;
+        for (std::uint32_t n = 0; n < copies * tile.shape.tuples; ++n) {
+          const jit::Reg tuple = tiles_.at(tile.name, n / tile.shape.tuples, n % tile.shape.tuples);
+          for (std::uint16_t r = 0; r < tuple.count; ++r) w.op(Op::kVMovB32, {tuple.sub(r), jit::Imm{0}});
+        }
+      }
+    });
   }
 
   // One barrier for the waves of one group only: group 1 (waves in the upper half) before the loop falls one phase
@@ -154,20 +167,34 @@ class LoopBuilder {
     return false;
   }
 
-  // The phases of a trip: a last trip ends with its last phase that has work.
-  [[nodiscard]] std::uint32_t phases_of(std::int64_t trip, Part part) const {
+  [[nodiscard]] bool uses_lds(const Phase& phase, std::int64_t trip, Part part) const {
+    for (const PhaseItem& item : phase.items) {
+      for (const Stream& stream : item.streams) {
+        for (const StageRef& ref : stream.stages) {
+          const std::vector<Access>& accesses = plan_.placed(ref).stage->accesses;
+          const auto in_lds = [&](const Access& access) {
+            return plan_.algorithm->find_tile(access.tile)->space == TileSpace::kLds;
+          };
+          if (runs(ref, trip, part) && std::any_of(accesses.begin(), accesses.end(), in_lds)) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // The last trip needs a barrier only before what it still does with LDS.
+  [[nodiscard]] bool needs_barrier(std::uint32_t phase, std::int64_t trip, Part part) const {
     const std::vector<Phase>& loop = plan_.placement.loop;
-    auto count = static_cast<std::uint32_t>(loop.size());
-    while (part == Part::kLast && count > 0 && !has_work(loop[count - 1], trip, part)) --count;
-    return count;
+    return part != Part::kLast || std::any_of(loop.begin() + phase + 1, loop.end(),
+                                              [&](const Phase& later) { return uses_lds(later, trip, part); });
   }
 
   // One trip: all phases, each closed by its waits and a barrier. The prologue starts with its first phase that has
   // work.
   void emit_trip(std::int64_t trip, Part part) {
     const std::vector<Phase>& loop = plan_.placement.loop;
-    const std::uint32_t phases = phases_of(trip, part);
-    for (std::uint32_t phase = 0; phase < phases && status_; ++phase) {
+    for (std::uint32_t phase = 0; phase < loop.size() && status_; ++phase) {
+      if (part == Part::kLast && !has_work(loop[phase], trip, part) && !needs_barrier(phase, trip, part)) continue;
       started_ = started_ || has_work(loop[phase], trip, part);
       if (!started_) continue;
       if (!plan_.placement.priorities.empty()) {
@@ -176,6 +203,7 @@ class LoopBuilder {
         });
       }
       for (const PhaseItem& item : loop[phase].items) emit_item(item, trip, part);
+      if (!needs_barrier(phase, trip, part)) continue;
       emit_awaits(phase, trip, part);
       glue("phase", [&](StageWriter& w) { w.op(Op::kSBarrier, {}, "end of phase " + std::to_string(phase)); });
     }

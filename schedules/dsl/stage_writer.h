@@ -67,6 +67,8 @@ class StageWriter {
   [[nodiscard]] jit::Reg reg(std::string_view tile, std::uint32_t tuple = 0);
   // LDS byte offset of this iteration's copy.
   [[nodiscard]] std::uint32_t lds(std::string_view tile);
+  // Of its first copy, in setup too.
+  [[nodiscard]] std::uint32_t lds_base(std::string_view tile) const { return plan_.lds_offset(tile, 0); }
   [[nodiscard]] jit::Reg temp(jit::Bank bank, std::uint16_t registers, const std::string& name);
   [[nodiscard]] jit::Reg vtemp(const std::string& name, std::uint16_t registers = 1) {
     return temp(jit::Bank::kVgpr, registers, name);
@@ -77,8 +79,8 @@ class StageWriter {
   // A tuple that the kernel ABI places.
   [[nodiscard]] jit::Reg pinned(jit::Bank bank, std::uint16_t registers, std::string name, std::uint32_t physical);
 
-  // Of this iteration, in an algorithm whose period is 2.
-  [[nodiscard]] bool odd() const { return slot_.value_or(0) % 2 == 1; }
+  // Whether this iteration's guesses come early, and repairs are needed.
+  [[nodiscard]] bool guessed() const { return slot_ && plan_.guessed[*slot_ % plan_.placement.trip] != 0; }
   [[nodiscard]] jit::Reg trips() const { return tiles_.trips(); }
   [[nodiscard]] jit::Reg wave() const { return tiles_.wave(); }
   [[nodiscard]] const Placement& placement() const { return plan_.placement; }

@@ -42,7 +42,7 @@ class Draw {
   int number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
   void draw_buffers() {
-    std::uint32_t unroll = std::lcm(placement_.trip, algorithm_.period);
+    std::uint32_t unroll = placement_.trip;
     for (const schedules::Tile& tile : algorithm_.tiles) {
       if (tile.life != schedules::TileLife::kIteration) continue;
       const bool lds = tile.space == schedules::TileSpace::kLds;

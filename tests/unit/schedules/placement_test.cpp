@@ -11,7 +11,9 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Placement, ShippedTextsAreCanonical) {
-  for (const std::string_view text : {kNaivePlacement, kPingpongPlacement}) {
+  for (const std::string_view text :
+       {kNaivePlacement, kPingpongPlacement, kFp8PingpongPlacement, kFp8PingpongScalarPlacement,
+        kFp8Pingpong64Placement, kFp8NearPingpongPlacement}) {
     const Expected<Placement> placement = parse_placement(text);
     ASSERT_TRUE(placement) << to_string(placement.error());
     EXPECT_EQ(unparse(*placement), text);
