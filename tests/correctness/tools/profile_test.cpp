@@ -68,8 +68,12 @@ TEST(Profile, TextNamesTheParts) {
 TEST_F(Simulate, ProfileOfAJobIsTheSameFromBothCommands) {
   assemble(kAddText);
   put_file(session_ / "in.bin", numbers(128));
+  ASSERT_EQ(simulate(kArguments).exit_code, 0);
+  const std::string plain = get_file(session_ / "out.npy");
+  std::filesystem::remove(session_ / "out.npy");
   const Result ran = simulate(kArguments, {"--profile", session_ / "p.json"});
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(get_file(session_ / "out.npy"), plain);
   const auto written = nlohmann::json::parse(get_file(session_ / "p.json"), nullptr, false);
   const Result result = session_.zyfa_jit({"profile", session_ / "job.json", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "runtime/sim/crew.h"
+#include "runtime/sim/launch_capture.h"
 #include "tests/unit/sim/harness.h"
 
 namespace zyfa::sim_test {
@@ -37,6 +38,26 @@ TEST(Threads, ResultsAndCountsDoNotDependOnThreads) {
     for (std::uint32_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i * i);
     if (instructions == 0) instructions = device->last_statistics().instructions;
     EXPECT_EQ(device->last_statistics().instructions, instructions);
+  }
+}
+
+TEST(Threads, RecordedWorkgroupsDoNotDependOnThreads) {
+  const Bytes object =
+      assemble_kernel("s_add_u32 s8, s2, 1\nloop:\ns_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 loop\n");
+  for (const unsigned threads : {1u, 5u}) {
+    const auto device = make_device(SimChecks::kPlain, threads);
+    SimOptions options = device->options();
+    options.capture = SimCapture{};
+    check(device->set_options(options));
+    check(run(*device, object, "k", {.grid = {33, 1, 1}}, Args()));
+    const auto capture = sim::last_capture(*device);
+    ASSERT_TRUE(capture);
+    ASSERT_EQ(capture->groups.size(), 33u);
+    for (std::uint32_t i = 0; i < 33; ++i) {
+      EXPECT_EQ(capture->groups[i].id[0], i);
+      EXPECT_EQ(capture->groups[i].waves[0].steps.size(), 2 + 3 * (i + 1));
+      EXPECT_EQ(capture->instructions[i], 2 + 3 * (i + 1));
+    }
   }
 }
 
