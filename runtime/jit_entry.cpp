@@ -7,6 +7,7 @@
 #include "jit/verify/verifier.h"
 #include "runtime/jit_service.h"
 #include "runtime/sim/profile.h"
+#include "runtime/sim/profile_picture.h"
 #include "runtime/sim/sim_device.h"
 #include "zyfa_generator_id.h"
 
@@ -75,6 +76,11 @@ class Service final : public JitService {
   }
 
   std::vector<ProfileParameter> profile_parameters() const override { return sim::profile_parameter_list(); }
+
+  Expected<std::string> draw(const LaunchProfile& profile, Picture picture,
+                             const PictureOptions& options) const override {
+    return sim::draw_profile(profile, picture, options);
+  }
 
   std::string llvm_version() const override { return jit::llvm_version(); }
 };

@@ -16,6 +16,7 @@
 #include "zyfa/device.h"
 #include "zyfa/error.h"
 #include "zyfa/inspect.h"
+#include "zyfa/picture.h"
 #include "zyfa/profile.h"
 
 namespace zyfa {
@@ -29,6 +30,8 @@ class JitService {
   [[nodiscard]] virtual Expected<VerifyResult> verify(std::span<const std::byte> object) const = 0;
   [[nodiscard]] virtual Expected<std::shared_ptr<SimDevice>> make_sim_device(const SimOptions& options) const = 0;
   [[nodiscard]] virtual std::vector<ProfileParameter> profile_parameters() const = 0;
+  [[nodiscard]] virtual Expected<std::string> draw(const LaunchProfile& profile, Picture picture,
+                                                   const PictureOptions& options) const = 0;
   [[nodiscard]] virtual std::string llvm_version() const = 0;
 
  protected:

@@ -13,6 +13,7 @@
 #include "tools/commands.h"
 #include "tools/job_file.h"
 #include "tools/profile_inputs.h"
+#include "tools/profile_pictures.h"
 #include "tools/profile_report.h"
 
 namespace zyfa::tools {
@@ -29,6 +30,7 @@ struct Options {
   std::vector<std::string> workgroups, parameters;
   std::optional<double> clock;
   bool sensitivity = false, list_parameters = false;
+  PictureRequest pictures;
   DeviceOptions device;
   CacheOptions cache;
 };
@@ -59,7 +61,7 @@ Status check_use(const Options& o) {
   if (o.record && !o.workgroups.empty()) {
     return tl::unexpected(refused("--record spaces workgroups evenly; --workgroup names them: give one of the two"));
   }
-  return {};
+  return check_pictures(o.pictures);
 }
 
 Expected<Id> parse_workgroup(const std::string& text) {
@@ -90,7 +92,11 @@ Expected<SimCapture> capture_of(const Options& options, const Id& grid, std::str
 }
 
 ProfileOptions profile_options(const Options& options, const SimDevice& device) {
-  return {.parameters = options.parameters, .clock_ghz = options.clock, .threads = device.options().threads};
+  using Events = ProfileOptions::Events;
+  return {.parameters = options.parameters,
+          .events = options.pictures.any() ? Events::kLongest : Events::kNone,
+          .clock_ghz = options.clock,
+          .threads = device.options().threads};
 }
 
 Status record(SimDevice& device, SimCapture capture) {
@@ -100,13 +106,17 @@ Status record(SimDevice& device, SimCapture capture) {
 }
 
 int print(const Options& options, const OrderedJson& what, const std::string& title, const LaunchProfile& profile) {
+  const Expected<std::string> chart = make_pictures(profile, options.pictures);
+  if (!chart) return report(chart.error(), options.form);
   if (options.form == OutputForm::kJson) {
     OrderedJson result = what;
     result.update(to_json(profile));
+    if (!chart->empty()) result["chart"] = *chart;
     print_json(result);
   } else {
     fmt::print("{}\n", title);
     print_text(profile, options.sensitivity ? SensitivityTable::kPrinted : SensitivityTable::kLeftOut);
+    if (!chart->empty()) fmt::print("\n{}", *chart);
   }
   return kSuccess;
 }
@@ -315,6 +325,7 @@ void add_profile(CLI::App& app, Chosen& chosen) {
       ->add_option("--clock", options->clock,
                    "Clock in GHz, at most 2.4. Default: by the matrix pipe's busy share, as power limits it")
       ->group(kGroup);
+  add_picture_options(*command, options->pictures);
   add_simulator_options(*command, options->device);
   command->add_option("--cache", options->cache.path, "Cache directories instead of ZYFA_CACHE_PATH");
   command->callback([options, &chosen] { chosen = [options] { return profile(*options); }; });

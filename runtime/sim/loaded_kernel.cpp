@@ -131,6 +131,11 @@ void SimKernel::collect_origins() {
   }
 }
 
+const jit::ListingNote* SimKernel::note(std::size_t op) const {
+  const bool listed = op >= first_listed_ && op - first_listed_ < object_.listing.size();
+  return listed ? &object_.listing[op - first_listed_] : nullptr;
+}
+
 const StrictTable& SimKernel::strict_table() const {
   std::call_once(strict_once_, [this] { strict_table_ = make_strict_table(program_); });
   return strict_table_;

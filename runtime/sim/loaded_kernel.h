@@ -35,7 +35,8 @@ class SimKernel : public LoadedKernel, public std::enable_shared_from_this<SimKe
   [[nodiscard]] const DeviceMemory* memory() const { return memory_.get(); }
   [[nodiscard]] const Program& program() const { return program_; }
   // The listing's comment, stage and source of a micro-operation; empty when the object carries none.
-  [[nodiscard]] const std::string& origin(std::size_t op) const { return origins_[op]; }
+  // Of a micro-operation; null when the object carries no listing for it.
+  [[nodiscard]] const jit::ListingNote* note(std::size_t op) const;
 
   // Checks the shape and fills everything but the checks; `kernargs` and `packet` are device addresses.
   Expected<LaunchPlan> plan(const LaunchShape& shape, std::span<const std::byte> kernargs,

@@ -251,8 +251,13 @@ void keep_events(const LaunchCapture& capture, const CuResult& run, LaunchProfil
     profile.events.push_back({e.wave, e.op, e.issue, e.unit_start, e.end, e.stalled, static_cast<u32>(e.stall)});
   }
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
-    profile.instructions.push_back(
-        {program.ops[i].offset - program.entry_offset, program.text[i], capture.kernel->origin(i)});
+    ProfileInstruction& instruction = profile.instructions.emplace_back();
+    instruction.offset = program.ops[i].offset - program.entry_offset;
+    instruction.text = program.text[i];
+    if (const jit::ListingNote* note = capture.kernel->note(i)) {
+      instruction.stage = note->stage;
+      instruction.comment = note->comment;
+    }
   }
   for (std::size_t i = 0; i < timing::kStalls; ++i)
     profile.stall_names.emplace_back(timing::stall_name(static_cast<timing::Stall>(i)));

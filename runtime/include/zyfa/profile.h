@@ -138,7 +138,8 @@ struct ProfileEvent {
 };
 struct ProfileInstruction {
   std::uint64_t offset = 0;  // from the kernel's entry
-  std::string text, origin;  // origin: the listing's comment and stage, when the object carries them
+  std::string text;
+  std::string stage, comment;  // the listing's, when the object carries one
 };
 
 struct LaunchProfile {
