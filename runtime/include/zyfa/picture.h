@@ -27,8 +27,8 @@ struct PictureOptions {
 };
 
 // Of the recorded workgroup that takes longest. kInvalidArgument: a profile without events (ProfileOptions::Events), a
-// window that is malformed, in which nothing issues, or (kTrace) too much; a width out of range. kDeviceUnavailable:
-// libzyfa_jit was not found.
+// window that is malformed, in which nothing issues, or (kTrace, kPage) too much; a width out of range.
+// kDeviceUnavailable: libzyfa_jit was not found.
 [[nodiscard]] ZYFA_API Expected<std::string> draw(const LaunchProfile& profile, Picture picture,
                                                   const PictureOptions& options = {});
 

@@ -17,7 +17,7 @@ using u64 = std::uint64_t;
 // The drawing, in pixels of a page 1600 wide.
 constexpr double kWidth = 1540, kLabels = 150, kPlot = kWidth - kLabels - 10;
 constexpr double kAxis = 22, kMatrixRow = 18, kVectorRow = 20, kMemoryRow = 11, kWaitRow = 14, kRowGap = 3;
-constexpr double kTitleRow = 18, kPipeRow = 40, kMarkRow = 22, kBandGap = 26;
+constexpr double kTitleRow = 18, kPipeRow = 40, kMarkRow = 22, kBandGap = 26, kMark = 90;
 constexpr double kWaveHeight = kTitleRow + kMatrixRow + kVectorRow + 2 * kMemoryRow + 4 * kRowGap + kWaitRow;
 // Wider charts are folded into bands of equal length.
 constexpr u64 kBandCycles = 1250, kMostBands = 8;
@@ -156,7 +156,7 @@ void Chart::barriers(const WaveView& wave, double top, double bottom) {
 }
 
 double Chart::wave_lanes(const WaveView& wave, double y) {
-  label(y, kTitleRow, wave.name, "name");
+  put("<text class=\"name\" x=\"8\" y=\"{:.1f}\">{}</text>\n", y + kTitleRow / 2 + 4, html_text(wave.name));
   y += kTitleRow;
   const double top = y;
   struct Lane {
@@ -209,11 +209,12 @@ void Chart::gap_numbers(double y) {
     const Gap& gap = view_.gaps[numbered_[n]];
     const u64 middle = (gap.begin + gap.end) / 2;
     if (middle < band_.begin || middle >= band_.end) continue;
+    const double at = std::min(x(middle), kWidth - kMark);  // its text stays in the drawing
     put(R"(<circle cx="{0:.1f}" cy="{1:.1f}" r="9" fill="#a40e26"/>)"
         R"(<text class="number" x="{0:.1f}" y="{2:.1f}">{3}</text>)"
         R"(<text class="length" x="{4:.1f}" y="{2:.1f}">{5} cycles</text>)"
         "\n",
-        x(middle), y + 11, y + 15, n + 1, x(middle) + 13, gap.end - gap.begin);
+        at, y + 11, y + 15, n + 1, at + 13, gap.end - gap.begin);
   }
 }
 

@@ -203,6 +203,11 @@ std::string Page::write() {
 Expected<std::string> loop_html(const Execution& execution, const std::optional<Window>& window) {
   const Expected<LoopView> view = view_loop(execution, window);
   if (!view) return tl::unexpected(view.error());
+  if (view->cycles() > kMostPageCycles) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      fmt::format("a page of the {} cycles {}:{}; it shows at most {}, so choose a narrower window",
+                                  view->cycles(), view->window.begin, view->window.end, kMostPageCycles));
+  }
   return Page(execution, *view).write();
 }
 

@@ -4,6 +4,7 @@
 // is red, the longest gaps are numbered and explained below, and hovering over anything tells the instruction.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -12,7 +13,10 @@
 
 namespace zyfa::sim::picture {
 
-// Errors as view_loop().
+// Wider, an instruction is less than half a pixel.
+inline constexpr std::uint64_t kMostPageCycles = 50000;
+
+// Errors as view_loop(); kInvalidArgument: more cycles than that.
 [[nodiscard]] Expected<std::string> loop_html(const Execution& execution, const std::optional<Window>& window = {});
 
 }  // namespace zyfa::sim::picture

@@ -15,7 +15,7 @@ using u64 = std::uint64_t;
 
 constexpr std::size_t kLeast = 20, kMost = 1000;
 constexpr u64 kTurn = 4;  // cycles between two issues of a SIMD
-constexpr std::size_t kMark = 10, kCauses = 6;
+constexpr std::size_t kMark = 10, kNames = 14, kCauses = 6;
 
 struct Symbol {
   char letter;
@@ -67,6 +67,7 @@ class Chart {
   Chart(const Execution& execution, const LoopView& view, std::size_t columns)
       : execution_(execution), view_(view), per_column_(kTurn) {
     while (view.cycles() > per_column_ * columns) per_column_ += kTurn;
+    for (const WaveView& wave : view.waves) names_ = std::max(names_, wave.name.size() + 2);
     columns_ = static_cast<std::size_t>((view.cycles() + per_column_ - 1) / per_column_);
   }
   std::string text();
@@ -78,7 +79,7 @@ class Chart {
   [[nodiscard]] std::string wave_row(const WaveView& wave) const;
   [[nodiscard]] std::string pipe_row() const;
   void row(std::string_view name, std::string_view cells) {
-    fmt::format_to(std::back_inserter(out_), "{:<14}{}\n", name, cells);
+    fmt::format_to(std::back_inserter(out_), "{:<{}}{}\n", name, names_, cells);
   }
   void header();
   void legend();
@@ -87,7 +88,7 @@ class Chart {
   const Execution& execution_;
   const LoopView& view_;
   u64 per_column_;
-  std::size_t columns_;
+  std::size_t columns_, names_ = kNames;
   std::string out_;
 };
 

@@ -115,6 +115,14 @@ The matrix pipe idles 22 of 100 cycles (22.0%), while
 )");
 }
 
+TEST(LoopText, MakesRoomForNames) {
+  Execution e = sample_execution();
+  e.waves[1].index = 0;
+  const std::string text = loop_text(e, {.columns = 25}).value();
+  EXPECT_THAT(text, HasSubstr("\nwave 0          MmmmmmmmM"));
+  EXPECT_THAT(text, HasSubstr("\nwave 0, copy 2   vttL"));
+}
+
 TEST(LoopText, FitsTheColumnsAskedFor) {
   const std::string text = loop_text(sample_execution(), {.columns = 24}).value();
   EXPECT_THAT(text, HasSubstr("one column: 8 cycles"));
@@ -144,6 +152,17 @@ TEST(LoopHtml, OfTheSample) {
                               "<b>waits: barrier</b>"));
   EXPECT_THAT(page, HasSubstr("S += Q.K\nstage qk\nwave 0, MFMA\nissues at cycle 32, unit 32 to 64\nwaited 28 cycles: "
                               "matrix busy</title>"));
+}
+
+// The drawing is 1,540 wide; a gap at its right edge is numbered inside.
+TEST(LoopHtml, NumbersStayInTheDrawing) {
+  Execution e = sample_execution();
+  e.loop = {100, 186};
+  e.spans[4].end = 178;  // idle from 178 to 186
+  const std::string page = loop_html(e).value();
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(page, found, std::regex("<circle cx=\"([0-9.]+)\"")));
+  EXPECT_LE(std::stod(found[1]), 1450);
 }
 
 TEST(LoopHtml, NeedsNothingFromOutside) {
@@ -182,6 +201,10 @@ TEST(LoopHtml, EscapesHostileNames) {
 
 TEST(LoopHtml, RefusesWhatTheViewRefuses) {
   EXPECT_FALSE(loop_html(sample_execution(), Window{0, 50}));
+  EXPECT_TRUE(loop_html(sample_execution(), Window{0, 50000}));
+  const auto wide = loop_html(sample_execution(), Window{0, 50001});
+  ASSERT_FALSE(wide);
+  EXPECT_THAT(wide.error().message, HasSubstr("50001 cycles 0:50001; it shows at most 50000"));
   Execution e = sample_execution();
   e.spans[0].instruction = 99;
   EXPECT_FALSE(loop_html(e));
