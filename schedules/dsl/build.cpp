@@ -205,6 +205,8 @@ class LoopBuilder {
       for (const PhaseItem& item : loop[phase].items) emit_item(item, trip, part);
       if (!needs_barrier(phase, trip, part)) continue;
       emit_awaits(phase, trip, part);
+      // Before the first wait there is nothing that a barrier would publish.
+      if (part == Part::kPrologue && !awaited_) continue;
       glue("phase", [&](StageWriter& w) { w.op(Op::kSBarrier, {}, "end of phase " + std::to_string(phase)); });
     }
   }
@@ -236,6 +238,7 @@ class LoopBuilder {
       if (planned.phase != phase) continue;
       std::int64_t iteration = trip * plan_.placement.trip + planned.offset;
       if (part == Part::kPrologue && iteration < 0) continue;
+      awaited_ = true;
       const auto unroll = static_cast<std::int64_t>(plan_.unroll);
       iteration = (iteration % unroll + unroll) % unroll;
       const std::uint32_t copy = static_cast<std::uint32_t>(iteration) % plan_.copies(planned.tile);
@@ -250,6 +253,7 @@ class LoopBuilder {
   const TileRegisters& tiles_;
   Status status_;
   jit::Label exit_{};
+  bool awaited_ = false;  // LDS traffic has been waited for
   bool started_ = false;  // a phase with work has been emitted
 };
 

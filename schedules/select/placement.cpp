@@ -7,7 +7,7 @@
 namespace zyfa::schedules {
 namespace {
 
-constexpr std::uint32_t kMaxBuffers = 4;
+constexpr std::uint32_t kMaxBuffers = 8;
 constexpr std::uint32_t kMaxTrip = 2;
 
 class Parser {

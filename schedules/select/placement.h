@@ -60,7 +60,7 @@ struct Placement {
   std::uint32_t waves = 4;                       // of a workgroup: 1, 2, 4 or 8
   std::uint32_t groups = 1;                      // wave groups; group g runs g phases behind group 0
   std::uint32_t trip = 1;                        // iterations of a trip through `loop`: 1 or 2
-  std::map<std::string, std::uint32_t> buffers;  // tile -> copies (1..4); absent = 1
+  std::map<std::string, std::uint32_t> buffers;  // tile -> copies (1..8); absent = 1
   std::vector<Phase> loop;
   // Of the algorithm that runs before this one, empty when there is none. Its phases run at the first priority, one
   // iteration a trip.

@@ -35,7 +35,7 @@ class Fp8Mutants : public testing::TestWithParam<ScoreForm> {
   using Mutation = std::function<void(Listing&, std::size_t)>;
 
   void SetUp() override {
-    case_ = {.query_length = 243, .key_length = 331, .spec = fp8_spec()};
+    case_ = {.query_length = 243, .key_length = 907, .spec = fp8_spec()};
     case_.spec.mask = schedules::MaskKind::kCausal;
     case_.spec.form = GetParam();
     case_.spread = 3.0;

@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"name=a;loop=b;groups=3", "groups from 1 to 2"},
                     Bad{"name=a;loop=b;trip=3", "iterations of a trip from 1 to 2"},
                     Bad{"name=a;loop=b;trip=0", "iterations of a trip from 1 to 2"},
-                    Bad{"name=a;loop=b;buffers=k:5", "from 1 to 4"},
+                    Bad{"name=a;loop=b;buffers=k:9", "from 1 to 8"},
                     Bad{"name=a;loop=b;buffers=k:2,k:3", "each tile once"},
                     Bad{"name=a;loop=b@9", "a lead from 0 to 8"}, Bad{"name=a;loop={b}", "at least two streams"},
                     Bad{"name=a;loop={b/c", "'/' or '}'"}, Bad{"name=a;loop=b|", "an identifier"},
