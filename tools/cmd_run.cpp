@@ -192,7 +192,7 @@ Status check_folded_scales(const RunReport& report) {
         return make_error(
             ErrorCode::kInvalidArgument,
             fmt::format("form=folded needs 8 log2(e) * softmax_scale * q_descale * k_descale to be a power of two; for "
-                        "batch {} key head {} it is {:.6g}. Use form=fma",
+                        "batch {} key head {} it is {:.9g}. Use form=fma",
                         batch, head, product));
       }
     }

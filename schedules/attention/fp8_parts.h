@@ -74,6 +74,9 @@ struct Variant {
     if (!lean()) return 0.0F;
     return rounding == ByteRounding::kNearest ? kUnbiased : kUnbiased + 0.5F;
   }
+  // Of integer scores: up to here the accumulator's start is taken off a score with the reference, which rounds by up
+  // to 1.5 scales (12582912 * scale has an ulp of one): 0.05 codes, 0.4%. Above, each score loses it first.
+  [[nodiscard]] float widest_scale() const { return units() * 0x1p-8F; }
   // The same for the top, in units.
   [[nodiscard]] float top() const { return one() + units() * kTopBinades; }
 };
@@ -102,5 +105,8 @@ void repair_scores(StageWriter& w, const Variant& v);
 // O (and the row sum that an MFMA accumulates), or the row sum of always_exponents(), in units of the reference of the
 // block that is about to be added, where that has moved.
 void follow_reference(StageWriter& w, const Variant& v, bool with_output);
+
+// Integer scores: to `to` when the scale is not above widest_scale().
+void branch_if_narrow(StageWriter& w, const Variant& v, jit::Label to);
 
 }  // namespace zyfa::schedules::fp8

@@ -1,6 +1,7 @@
 // From scores to e4m3 probabilities in the order of the MFMA result, which is also P's operand order
 // (gfx950-isa.md 1.1).
 #include <array>
+#include <bit>
 
 #include "schedules/attention/forward_parts.h"
 #include "schedules/attention/fp8_parts.h"
@@ -129,10 +130,32 @@ void folded_probabilities(StageWriter& w, const Variant& v) {
   w.place(done);
 }
 
+// Integer scores of a wide scale: 12582912 + n becomes n.
+void centre_scores(StageWriter& w, const Variant& v) {
+  const jit::Label narrow = w.new_label();
+  branch_if_narrow(w, v, narrow);
+  const Reg start = w.stemp("integer_start");
+  w.op(Op::kSMovB32, {start, FloatImm{-kIntegerZero}});
+  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+    for (std::uint16_t r = 0; r < kTupleScores; ++r) {
+      const Reg score = w.reg("score", block).sub(r);
+      w.op(Op::kVAddF32, {score, start, score});
+    }
+  }
+  w.place(narrow);
+}
+
 }  // namespace
+
+void branch_if_narrow(StageWriter& w, const Variant& v, jit::Label to) {
+  const auto widest = std::bit_cast<std::int32_t>(v.widest_scale());
+  w.op(Op::kSCmpLeI32, {w.reg("scale").sub(0), Imm{widest}}, "positive floats and NaN order as integers");
+  w.op(Op::kSCbranchScc1, {to});
+}
 
 void mask(StageWriter& w, const Variant& v) {
   if (v.folded() && w.guessed()) repair_scores(w, v);
+  if (v.integer()) centre_scores(w, v);
   // Past the end everything is hidden, also the first block, which was visited first. Lengths are at most 2^30
   // (zyfa/attention.h).
   constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);

@@ -161,8 +161,15 @@ void apply_scale(StageWriter& w, const SetupRegs& s, const Variant& v) {
   }
   if (v.integer()) {
     const Reg zero = w.reg("integer_zero");
+    const jit::Label narrow = w.new_label();
+    const jit::Label done = w.new_label();
+    branch_if_narrow(w, v, narrow);
+    w.op(Op::kVMovB32, {zero, Imm{0}}, "centre_scores() takes it off");
+    w.op(Op::kSBranch, {done});
+    w.place(narrow);
     w.op(Op::kVMovB32, {zero, scale.sub(0)});
     w.op(Op::kVMulF32, {zero, FloatImm{-kIntegerZero}, zero}, "what an accumulator of 0 would score");
+    w.place(done);
   }
 }
 

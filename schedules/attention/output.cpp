@@ -33,16 +33,17 @@ Lanes lane_numbers(StageWriter& w) {
   return lanes;
 }
 
-struct Divisor {
-  Reg inverse;  // VGPR: 1 / row sum
-  Reg empty;    // SGPR pair: lanes whose row saw no key
-};
-
-Divisor divide_by_total(StageWriter& w, const RowResult& rows) {
-  const Divisor divisor{w.vtemp("inverse"), w.stemp("empty", 2)};
-  w.op(Op::kVRcpF32, {divisor.inverse, rows.total});
-  w.op(Op::kVCmpEqF32, {divisor.empty, rows.total, Imm{0}}, "no key seen?");
-  return divisor;
+// Lanes (an SGPR pair) whose row saw no key: by the mask, whatever a scale that is NaN made of its scores, or because
+// all scores were -inf.
+Reg empty_rows(StageWriter& w, const Lanes& lanes, const RowResult& rows) {
+  const Reg last_key = w.vtemp("last_key");
+  const Reg total = w.vtemp("total_or_0");
+  const Reg empty = w.stemp("empty", 2);
+  w.op(Op::kVLshlAddU32, {last_key, lanes.half, Imm{2}, w.reg("key_limit")}, "prepare_limits() took 4 * half away");
+  w.op(Op::kVCmpLtI32, {empty, last_key, Imm{0}}, "sees no key?");
+  w.op(Op::kVCndmaskB32, {total, rows.total, Imm{0}, empty});
+  w.op(Op::kVCmpEqF32, {empty, total, Imm{0}}, "or saw none?");
+  return empty;
 }
 
 Reg output_descriptor(StageWriter& w, Reg args, Reg rows) {
@@ -58,8 +59,9 @@ Reg output_descriptor(StageWriter& w, Reg args, Reg rows) {
 
 // A lane holds 4 consecutive head-dim elements in every second group of 4, its partner the others; one swap gives each
 // lane 8 consecutive elements, 16 bytes.
-void store_output(StageWriter& w, const Lanes& lanes, const RowResult& rows, Reg desc, Reg stride) {
-  const Divisor divisor = divide_by_total(w, rows);
+void store_output(StageWriter& w, const Lanes& lanes, const RowResult& rows, Reg empty, Reg desc, Reg stride) {
+  const Reg inverse = w.vtemp("inverse");
+  w.op(Op::kVRcpF32, {inverse, rows.total});
   const Reg offset = w.vtemp("o_offset");
   const Reg half = w.vtemp("o_half");
   w.op(Op::kVMulLoU32, {offset, lanes.column, stride});
@@ -69,7 +71,7 @@ void store_output(StageWriter& w, const Lanes& lanes, const RowResult& rows, Reg
     const Reg out = w.reg("out", block);
     for (std::uint16_t r = 0; r < 16; ++r) {
       const Reg element = out.sub(r);
-      w.op(Op::kVMulF32, {element, element, divisor.inverse});
+      w.op(Op::kVMulF32, {element, element, inverse});
       // By itself: a small factor over a large sum is a denormal, which would be flushed, and O with it.
       if (rows.output_scale) w.op(Op::kVMulF32, {element, element, *rows.output_scale});
     }
@@ -86,7 +88,7 @@ void store_output(StageWriter& w, const Lanes& lanes, const RowResult& rows, Reg
       pack(3, 6);
       // Selected, not multiplied away: 0 * NaN of a key that the row does not see would stay NaN.
       for (std::uint16_t r = 0; r < 4; ++r) {
-        w.op(Op::kVCndmaskB32, {packed.sub(r), packed.sub(r), Imm{0}, divisor.empty}, "no key seen: 0");
+        w.op(Op::kVCndmaskB32, {packed.sub(r), packed.sub(r), Imm{0}, empty}, "no key seen: 0");
       }
       w.op(Op::kVPermlane32Swap, {packed.sub(0), packed.sub(2)});
       w.op(Op::kVPermlane32Swap, {packed.sub(1), packed.sub(3)}, "8 consecutive dims a lane");
@@ -97,7 +99,7 @@ void store_output(StageWriter& w, const Lanes& lanes, const RowResult& rows, Reg
   }
 }
 
-void store_lse(StageWriter& w, const Lanes& lanes, const RowResult& result, Reg rows) {
+void store_lse(StageWriter& w, const Lanes& lanes, const RowResult& result, Reg empty, Reg rows) {
   const Reg args = w.stemp("lse_args", 4);
   const Reg batch_stride = w.stemp("lse_batch_stride", 2);
   w.op(Op::kSLoadDwordx4, {args, w.reg("kernarg"), Imm{kLse}}, "lse: address, head stride");
@@ -119,7 +121,10 @@ void store_lse(StageWriter& w, const Lanes& lanes, const RowResult& result, Reg 
   const Reg lse = w.vtemp("lse");
   w.op(Op::kVLogF32, {lse, result.total});
   w.op(Op::kVAddF32, {lse, result.reference, lse}, "log2 of the sum actually divided by");
-  w.op(Op::kVMulF32, {lse, FloatImm{std::numbers::ln2_v<float>}, lse}, "natural log; -inf for a row that saw no key");
+  w.op(Op::kVMulF32, {lse, FloatImm{std::numbers::ln2_v<float>}, lse}, "natural log");
+  const Reg none = w.vtemp("minus_infinity");
+  w.op(Op::kVMovB32, {none, Imm{static_cast<std::int32_t>(0xff800000)}});
+  w.op(Op::kVCndmaskB32, {lse, lse, none, empty}, "no key seen: -inf");
   // Both lane halves hold the row; the upper half is sent out of range, where stores are dropped.
   const Reg offset = w.vtemp("lse_offset");
   const Reg away = w.vtemp("lse_away");
@@ -138,8 +143,9 @@ void write_output(StageWriter& w, LseOutput lse, const RowResult& result) {
   w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")},
        "queries of this wave, may exceed 32 or be negative");
   const Lanes lanes = lane_numbers(w);
-  store_output(w, lanes, result, output_descriptor(w, args, rows), args.sub(2));
-  if (lse == LseOutput::kWritten) store_lse(w, lanes, result, rows);
+  const Reg empty = empty_rows(w, lanes, result);
+  store_output(w, lanes, result, empty, output_descriptor(w, args, rows), args.sub(2));
+  if (lse == LseOutput::kWritten) store_lse(w, lanes, result, empty, rows);
   w.op(Op::kSEndpgm, {});
 }
 

@@ -1,4 +1,5 @@
-// The end of every attention kernel: O = O^T / row sum in BF16, LSE = ln of the sum. Reads the state tile "out".
+// The end of every attention kernel: O = O^T / row sum in BF16, LSE = ln of the sum. Reads the tiles "out" and
+// "key_limit".
 #pragma once
 
 #include <cstdint>

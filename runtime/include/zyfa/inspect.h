@@ -121,8 +121,8 @@ struct VerifyResult {
                                                          std::string_view placement = {});
 
 // How many tiles, of 64 keys for one wave's queries, took each path of an FP8 kernel of the folded form: the near path
-// has no block exponents, the far path applies them (docs/numerics.md). A wave takes the near path for a tile that the
-// causal mask hides from it and other waves of its workgroup see.
+// has no block exponents, the far path applies them (docs/numerics.md). A wave without queries, or that a tile is
+// hidden from, takes the near path for it when other waves of its workgroup see it.
 struct TilePaths {
   std::uint64_t near = 0, far = 0;
 };

@@ -69,6 +69,17 @@ TEST_P(Scales, AnyFiniteScaleIsRight) {
 
 INSTANTIATE_TEST_SUITE_P(Values, Scales, testing::Values(0.0, -0.0883883, 1.0, 1e-6, -2.5));
 
+// Queries and keys of 2^55 under a scale of 2^-113.5: the scores are those of an ordinary row.
+TEST(AttentionEdges, ASmallScaleOfLargeInputs) {
+  Case c{.query_length = 70, .key_length = 150, .heads = 2, .key_heads = 1, .mask = Mask::kCausal};
+  c.spread = 0x1p55;
+  c.softmax_scale = 0x1.6a09e6p-114;
+  const auto outcome = run_case(c, device_with(SimChecks::kStrict, 2), "");
+  ASSERT_TRUE(outcome) << to_string(outcome.error());
+  EXPECT_LE(outcome->figures.relative_rms_percent, 0.45);
+  EXPECT_LE(outcome->figures.lse_max_abs, 1e-3);
+}
+
 // Poisons one element of one input and tells which output rows may, and which must, turn NaN.
 TEST(AttentionEdges, NanInQueryReachesItsRowOnly) {
   Case c{.query_length = 100, .key_length = 130, .heads = 1, .key_heads = 1, .mask = Mask::kFull};

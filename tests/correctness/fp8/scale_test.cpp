@@ -57,6 +57,67 @@ TEST(Fp8Scale, ALargeDescaleOfValues) {
   }
 }
 
+// An int8 count is worth 0.001 codes in real inputs; here up to a thousand, and a row is one key.
+TEST(Fp8Scale, IntegerScoresOfAnyScale) {
+  for (const KernelSpec& spec : variants()) {
+    if (spec.element != schedules::ElementType::kInt8) continue;
+    for (const float scale : {1e-3F, 0.01F, 0.1F, 1.0F, 30.0F, 100.0F, -3.0F}) {
+      Fp8Case c{.query_length = 70, .key_length = 140, .spec = spec, .softmax_scale = scale};
+      c.descales = Descales::kNone;
+      const Fp8Outcome outcome = run(c);
+      EXPECT_EQ(outcome.figures.mismatched_nan, 0) << describe(c) << " scale " << scale;
+      EXPECT_LE(outcome.figures.relative_rms_percent, 4.0) << describe(c) << " scale " << scale;
+      // Scores of up to 127^2 * 192 * scale, which fp32 holds to 2^-24.
+      EXPECT_LE(outcome.figures.lse_max_abs, 0.09 + std::ldexp(127.0 * 127 * 192 * std::abs(scale), -23))
+          << describe(c) << " scale " << scale;
+    }
+  }
+}
+
+// A head of zeros has an arbitrary descale. All keys weigh the same.
+TEST(Fp8Scale, ZerosUnderAnyDescale) {
+  for (const KernelSpec& spec : variants()) {
+    for (const bool keys : {false, true}) {
+      Fp8Case c{.query_length = 70, .key_length = 140, .spec = spec};
+      c.change = [&](Fp8Inputs& in) {
+        std::ranges::fill(keys ? in.k : in.q, std::uint8_t{0});
+        std::ranges::fill(keys ? in.q_descale : in.k_descale, 0x1p20F);
+      };
+      const Fp8Outcome outcome = run(c);
+      EXPECT_EQ(outcome.figures.mismatched_nan, 0) << describe(c);
+      EXPECT_LE(outcome.figures.relative_rms_percent, 0.5) << describe(c);
+      EXPECT_LE(outcome.figures.lse_max_abs, 0.01) << describe(c);
+    }
+  }
+}
+
+// Four of the eight queries see no key: O is 0 and LSE -inf there, as without the NaN.
+TEST(Fp8Scale, RowsWithoutAKeyStayEmptyUnderANanDescale) {
+  for (KernelSpec spec : variants()) {
+    for (const NearKeys near : {NearKeys::kSame, NearKeys::kBf16}) {
+      spec.near_keys = near;
+      for (const float descale : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+        for (const std::int64_t keys : {4, 0}) {
+          Fp8Case c{.query_length = 8, .key_length = keys, .spec = spec};
+          c.change = [&](Fp8Inputs& in) { std::ranges::fill(in.k_descale, descale); };
+          const Fp8Outcome outcome = run(c);
+          for (std::size_t row = 0; row < 8; ++row) {
+            const bool empty = static_cast<std::int64_t>(row) < 8 - keys;
+            if (!empty && near == NearKeys::kBf16) continue;  // sees its keys in BF16, without the descale
+            for (std::size_t d = 0; d < 128; ++d) {
+              const double o = reference::bf16_to_double(outcome.o[row * 128 + d]);
+              EXPECT_TRUE(empty ? o == 0 : std::isnan(o)) << describe(c) << " row " << row << ": " << o;
+            }
+            EXPECT_TRUE(empty ? outcome.lse[row] == -std::numeric_limits<float>::infinity()
+                              : std::isnan(outcome.lse[row]))
+                << describe(c) << " row " << row << ": " << outcome.lse[row];
+          }
+        }
+      }
+    }
+  }
+}
+
 // Every score would be infinite, or 0 times it.
 TEST(Fp8Scale, AnInfiniteDescaleOfKeysMakesEveryRowNan) {
   for (const KernelSpec& spec : variants()) {
