@@ -127,7 +127,7 @@ TEST(Invariants, ShippedKernels) {
     SimOptions options = device->options();
     options.capture = SimCapture{};
     check(device->set_options(options));
-    const tests::Fp8Case c{.query_length = 256, .key_length = 700, .spec = tests::fp8_spec(), .placement = placement};
+    const tests::Fp8Case c{.query_length = 256, .key_length = 2000, .spec = tests::fp8_spec(), .placement = placement};
     const auto output = tests::launch_fp8_case(c, tests::make_fp8_inputs(c), *device);
     ASSERT_TRUE(output) << to_string(output.error());
     const auto capture = sim::last_capture(*device);
