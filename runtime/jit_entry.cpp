@@ -9,6 +9,7 @@
 #include "runtime/sim/profile.h"
 #include "runtime/sim/profile_picture.h"
 #include "runtime/sim/sim_device.h"
+#include "schedules/dsl/algorithm.h"
 #include "zyfa_generator_id.h"
 
 namespace zyfa {
@@ -80,6 +81,15 @@ class Service final : public JitService {
   Expected<std::string> draw(const LaunchProfile& profile, Picture picture,
                              const PictureOptions& options) const override {
     return sim::draw_profile(profile, picture, options);
+  }
+
+  Expected<schedules::Found> search_placements(const schedules::KernelSpec& spec,
+                                               const std::vector<schedules::Placement>& starts,
+                                               const schedules::SearchOptions& options,
+                                               const schedules::SearchCalls& calls) const override {
+    Expected<schedules::Algorithm> algorithm = schedules::algorithm_of(spec);
+    if (!algorithm) return tl::unexpected(std::move(algorithm.error()));
+    return schedules::search(*algorithm, starts, options, calls);
   }
 
   std::string llvm_version() const override { return jit::llvm_version(); }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "schedules/compile.h"
+#include "schedules/tune/search.h"
 #include "zyfa/device.h"
 #include "zyfa/error.h"
 #include "zyfa/inspect.h"
@@ -32,6 +33,11 @@ class JitService {
   [[nodiscard]] virtual std::vector<ProfileParameter> profile_parameters() const = 0;
   [[nodiscard]] virtual Expected<std::string> draw(const LaunchProfile& profile, Picture picture,
                                                    const PictureOptions& options) const = 0;
+  // schedules::search() over the placements of a kernel, whose own is not looked at.
+  [[nodiscard]] virtual Expected<schedules::Found> search_placements(const schedules::KernelSpec& spec,
+                                                                     const std::vector<schedules::Placement>& starts,
+                                                                     const schedules::SearchOptions& options,
+                                                                     const schedules::SearchCalls& calls) const = 0;
   [[nodiscard]] virtual std::string llvm_version() const = 0;
 
  protected:

@@ -105,18 +105,6 @@ std::vector<jit::KernelArgument> quantise_arguments() {
   return std::move(list.arguments);
 }
 
-Expected<Algorithm> algorithm_of(const KernelSpec& spec) {
-  switch (spec.family) {
-    case Family::kQuantiseStatistics:
-      return quantise_statistics(spec);
-    case Family::kQuantise:
-      return quantise(spec);
-    case Family::kAttentionForward:
-      break;
-  }
-  return spec.element == ElementType::kBf16 ? attention_forward(spec) : attention_forward_fp8(spec);
-}
-
 // What the object declares, but for what lowering fills in; the quantiser keeps inputs that are denormal.
 jit::KernelDeclaration declaration_of(const KernelSpec& spec, const Placement& placement) {
   jit::KernelDeclaration declaration;
@@ -139,6 +127,18 @@ std::uint32_t token_tile(const KernelSpec& spec, const Placement& placement) {
 }
 
 }  // namespace
+
+Expected<Algorithm> algorithm_of(const KernelSpec& spec) {
+  switch (spec.family) {
+    case Family::kQuantiseStatistics:
+      return quantise_statistics(spec);
+    case Family::kQuantise:
+      return quantise(spec);
+    case Family::kAttentionForward:
+      break;
+  }
+  return spec.element == ElementType::kBf16 ? attention_forward(spec) : attention_forward_fp8(spec);
+}
 
 Expected<CompiledKernel> compile_kernel(const KernelSpec& spec) {
   Expected<Placement> placement = parse_placement(spec.placement);

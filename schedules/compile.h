@@ -12,6 +12,8 @@
 
 namespace zyfa::schedules {
 
+struct Algorithm;  // schedules/dsl/algorithm.h
+
 struct KernelInfo {
   std::string symbol;
   std::uint32_t waves = 0;       // of a workgroup; work-items = 64 x waves
@@ -26,6 +28,9 @@ struct CompiledKernel {
   std::string register_map;    // text table
   std::string schedule_chart;  // text picture of prologue, loop phases and epilogue, from placement data
 };
+
+// What the kernel computes; the specification's placement is not looked at.
+[[nodiscard]] Expected<Algorithm> algorithm_of(const KernelSpec& spec);
 
 // kScheduleError: the placement is malformed, illegal or does not fit the registers. kCompileError: assembler or
 // verifier findings, each with its DSL origin.

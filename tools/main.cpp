@@ -58,6 +58,7 @@ int parse_and_run(int argc, char** argv, OutputForm form) {
   add_simulate(app, chosen);
   add_profile(app, chosen);
   add_verify(app, chosen);
+  add_tune(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::uint32_t, 8> kWeights{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr std::uint32_t kMostLead = 8;
-constexpr std::uint32_t kLdsCopies = 4, kRegisterCopies = 2;
+constexpr std::uint32_t kLdsCopies = 8, kRegisterCopies = 2;
 
 std::string text_of(const StageRef& ref) {
   return ref.lead == 0 ? ref.stage : ref.stage + "@" + std::to_string(ref.lead);
@@ -242,7 +242,7 @@ class Walk {
   void change_shape() {
     Placement grouped = from_;
     grouped.groups = 3 - from_.groups;
-    offer(std::to_string(grouped.groups) + " wave groups", std::move(grouped));
+    offer(grouped.groups == 1 ? "one wave group" : "two wave groups", grouped);
     for (const std::uint32_t waves : algorithm_.legal_waves) {
       Placement moved = from_;
       moved.waves = waves;
@@ -250,7 +250,7 @@ class Walk {
     }
     Placement math = from_;
     math.math = from_.math == VectorMath::kPacked ? VectorMath::kScalar : VectorMath::kPacked;
-    offer(math.math == VectorMath::kPacked ? "packed arithmetic" : "scalar arithmetic", std::move(math));
+    offer(from_.math == VectorMath::kPacked ? "scalar arithmetic" : "packed arithmetic", std::move(math));
   }
 
   void change_priorities() {

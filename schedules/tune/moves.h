@@ -24,7 +24,7 @@ struct Move {
 //   - a lead by one trip up or down
 //   - two neighbouring items into one of two streams, and back; a weight to the next of 1, 2, 3, 4, 6, 8, 12, 16
 //   - a barrier between two items of a phase, or none between two phases
-//   - copies of a tile one up or down (LDS: up to 4, registers: up to 2)
+//   - copies of a tile one up or down (LDS: up to 8, registers: up to 2)
 //   - one wave group or two; another legal number of waves; packed or scalar arithmetic
 //   - the priority of a phase flipped between 0 and 1, no priorities at all, or the usual 1, 0, ...
 [[nodiscard]] std::vector<Move> moves(const Algorithm& algorithm, const Placement& from);

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "schedules/dsl/algorithm.h"
 #include "schedules/dsl/plan.h"
 #include "schedules/tune/moves.h"
 
@@ -43,7 +44,7 @@ class Search {
   Expected<Found> run(const std::vector<Placement>& starts) {
     if (Status status = begin(starts); !status) return tl::unexpected(std::move(status.error()));
     Candidate current = *best_;
-    while (trials_ < options_.trials) {
+    while (!over()) {
       Expected<std::optional<Candidate>> next = better_neighbour(current);
       if (!next) return tl::unexpected(std::move(next.error()));
       if (!*next) next = kicked();
@@ -75,9 +76,11 @@ class Search {
     ++trials_;
     const bool best = trial->cost && (!best_ || trial->better_than(best_->trial));
     if (best) best_ = Candidate{placement, *trial};
-    if (calls_.step) calls_.step({trials_, change, placement, *trial, best});
+    if (calls_.step) ended_ = !calls_.step({trials_, change, placement, *trial, best});
     return trial;
   }
+
+  [[nodiscard]] bool over() const { return ended_ || trials_ >= options_.trials; }
 
   [[nodiscard]] bool legal(const Placement& placement) const { return make_plan(algorithm_, placement).has_value(); }
 
@@ -92,7 +95,7 @@ class Search {
     shuffle(list);
     std::optional<Candidate> equal;
     for (Move& move : list) {
-      if (trials_ >= options_.trials) break;
+      if (over()) break;
       if (!seen_.insert(unparse(move.placement)).second || !legal(move.placement)) continue;
       Expected<Trial> trial = attempt(move.change, move.placement);
       if (!trial) return tl::unexpected(std::move(trial.error()));
@@ -111,7 +114,7 @@ class Search {
 
   // Some legal steps away from the best, to a placement not seen before that is of use.
   Expected<std::optional<Candidate>> kicked() {
-    for (int attempts = 0; attempts < kKickAttempts && trials_ < options_.trials; ++attempts) {
+    for (int attempts = 0; attempts < kKickAttempts && !over(); ++attempts) {
       Placement placement = best_->placement;
       std::string change = "from the best:";
       const auto kicks = kLeastKicks + static_cast<int>(random_.below(kMostKicks - kLeastKicks + 1));
@@ -140,7 +143,8 @@ class Search {
   std::set<std::string> seen_;
   std::optional<Candidate> best_;
   std::uint64_t trials_ = 0;
-  int sideways_ = 0;  // steps in a row that gained nothing
+  bool ended_ = false;  // by the caller
+  int sideways_ = 0;    // steps in a row that gained nothing
 };
 
 }  // namespace

@@ -12,11 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "schedules/dsl/algorithm.h"
 #include "schedules/select/placement.h"
 #include "zyfa/error.h"
 
 namespace zyfa::schedules {
+
+struct Algorithm;
 
 // What became of a placement that was tried.
 struct Trial {
@@ -49,7 +50,7 @@ struct Found {
 struct SearchCalls {
   // An error ends the search and is returned.
   std::function<Expected<Trial>(const Placement&)> try_out;
-  std::function<void(const SearchStep&)> step = {};  // after each; may be empty
+  std::function<bool(const SearchStep&)> step = {};  // after each, false ends the walk; may be empty
 };
 
 // No placement is tried twice. kScheduleError: a start is not legal (make_plan()); kInvalidArgument: no start, or none

@@ -12,8 +12,8 @@ namespace {
 
 using namespace testing_support;
 
-constexpr const char* kCommands[] = {"run",     "accuracy", "prewarm", "list",  "dump",
-                                     "explain", "simulate", "profile", "verify"};
+constexpr const char* kCommands[] = {"run",     "accuracy", "prewarm", "list", "dump",
+                                     "explain", "simulate", "profile", "tune", "verify"};
 
 class Help : public testing::TestWithParam<std::string> {};
 
@@ -49,7 +49,7 @@ TEST_P(Help, TeachesWithAnExampleAndFitsTheScreen) {
 
 INSTANTIATE_TEST_SUITE_P(Commands, Help,
                          testing::Values("", "run", "accuracy", "prewarm", "list", "dump", "explain", "simulate",
-                                         "profile", "verify"));
+                                         "profile", "tune", "verify"));
 
 TEST(HelpOverview, ListsEveryCommand) {
   const Session session;

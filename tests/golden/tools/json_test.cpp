@@ -95,6 +95,17 @@ TEST(JsonKeys, Profile) {
               ElementsAre("name", "value", "low", "high", "open", "unit", "source", "meaning"));
 }
 
+TEST(JsonKeys, Tune) {
+  const Session session;
+  const Result result =
+      session.zyfa_jit({"tune", "--problem", "bf16,d=128", "--tokens", "64", "--trials", "2", "--json"});
+  EXPECT_THAT(keys(result.out), ElementsAre("problem", "tokens", "seed", "parameters", "trials", "from_log",
+                                            "interrupted", "losses", "start", "best"))
+      << result.err;
+  EXPECT_THAT(keys(nlohmann::ordered_json::parse(result.out)["best"].dump()),
+              ElementsAre("placement", "cycles", "toggles", "why"));
+}
+
 TEST(JsonKeys, Errors) {
   const Session session;
   const Result result = session.zyfa_jit({"verify", session / "gone", "--json"});

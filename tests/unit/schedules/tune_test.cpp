@@ -124,7 +124,11 @@ TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
                             ++tried[unparse(p)];
                             return Trial{.cost = toy_cost(p)};
                           },
-                          .step = [&](const SearchStep& step) { EXPECT_EQ(step.number, ++steps); }};
+                          .step =
+                              [&](const SearchStep& step) {
+                                EXPECT_EQ(step.number, ++steps);
+                                return true;
+                              }};
   const auto found =
       search(algorithm, {parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {.seed = 3, .trials = 800}, calls);
   ASSERT_TRUE(found) << to_string(found.error());
@@ -141,7 +145,11 @@ TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
 std::vector<std::string> walk(std::uint64_t seed) {
   std::vector<std::string> texts;
   const SearchCalls calls{.try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
-                          .step = [&](const SearchStep& step) { texts.push_back(unparse(step.placement)); }};
+                          .step =
+                              [&](const SearchStep& step) {
+                                texts.push_back(unparse(step.placement));
+                                return true;
+                              }};
   EXPECT_TRUE(search(small_algorithm(), {parse("name=p;waves=4;groups=1;loop=load|use,sum")},
                      {.seed = seed, .trials = 200}, calls));
   return texts;
@@ -151,6 +159,14 @@ TEST(TuneSearch, IsAFunctionOfTheSeed) {
   EXPECT_EQ(walk(1), walk(1));
   EXPECT_NE(walk(1), walk(2));
   EXPECT_EQ(walk(1).size(), 200U);
+}
+
+TEST(TuneSearch, EndsWhenTheCallerSaysSo) {
+  const SearchCalls calls{.try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
+                          .step = [](const SearchStep& step) { return step.number < 7; }};
+  const auto found = search(small_algorithm(), {parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->trials, 7U);
 }
 
 TEST(TuneSearch, TieBreakDecidesAmongEqualCosts) {

@@ -1,0 +1,62 @@
+// Looking for a faster placement of a problem's kernel, by the cycle model. Everything it says of speed is *predicted*.
+//
+//   Expected<TuneResult> result = zyfa::tune({.mask = zyfa::Mask::kCausal}, {.trials = 500});
+//   zyfa::Attention::compile(problem, {.device = device, .placement = result->best.placement});
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zyfa/error.h"
+#include "zyfa/export.h"
+#include "zyfa/problem.h"
+
+namespace zyfa {
+
+// A placement that was tried. It is of use when it is verified (verifier, as every kernel), runs in strict mode without
+// a finding and gives the reference placement's output bit for bit.
+struct TuneTrial {
+  std::string placement;              // canonical text
+  std::optional<double> cycles = {};  // predicted, of a compute unit for 256 queries; none: no use
+  double toggles = 0;                 // operand bits an MFMA, decides among equal cycles: the clock falls with them
+  std::string why = {};               // it is of no use
+};
+
+struct TuneStep {
+  std::uint64_t number = 0;  // from 1
+  std::string change;        // the step from another placement that led here; "start"
+  const TuneTrial& trial;
+  bool best = false;   // so far
+  bool known = false;  // from TuneOptions::known
+};
+
+struct TuneOptions {
+  // Of the sample: as many queries as keys, Gaussian values, one head. The workgroup timed is the first, which under
+  // the causal mask has the last queries and sees all keys, beside as many of its kind as a compute unit holds. Few
+  // tokens weigh what stands before and after the loop, many the loop.
+  std::int64_t tokens = 4096;
+  std::uint64_t seed = 1;                    // of the walk
+  std::uint64_t trials = 200;                // stops after so many, the starts included
+  std::vector<std::string> starts = {};      // names of rows or placements in text form; empty: the table's choice
+  std::vector<std::string> parameters = {};  // of the cycle model, "name=value" (zyfa/profile.h)
+  // Trials of an earlier run with the same problem, tokens, parameters and version: taken as they are. With the same
+  // seed and starts the walk repeats, so an interrupted one goes on where it stopped.
+  std::vector<TuneTrial> known = {};
+  std::function<bool(const TuneStep&)> step = {};  // after each; false ends the walk
+};
+
+struct TuneResult {
+  TuneTrial start, best;  // start: the first of the starts
+  std::uint64_t trials = 0;
+  bool ended = false;  // by `step`
+};
+
+// Runs on the simulator, on one thread of this host. kUnsupported (problem, details: every reason); kInvalidArgument
+// (tokens, trials, parameters, starts that are of no use); kScheduleError (a start that is no placement or not legal);
+// kDeviceUnavailable (no libzyfa_jit).
+[[nodiscard]] ZYFA_API Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& options = {});
+
+}  // namespace zyfa

@@ -1,0 +1,192 @@
+// zyfa/tune.h: what a placement costs, and the walk over them, which libzyfa_jit does.
+#include "zyfa/tune.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "runtime/jit_loader.h"
+#include "runtime/kernel_choice.h"
+#include "runtime/tune/sample.h"
+#include "schedules/select/placement.h"
+#include "schedules/select/select.h"
+#include "zyfa/profile.h"
+
+namespace zyfa {
+namespace {
+
+using tune_detail::Sample;
+using tune_detail::SampleShape;
+
+constexpr double kQueries = 256;  // that cycles are told for: workgroups differ in size and in number on a compute unit
+constexpr std::uint32_t kManyHeads = 4096;  // fill the chip with as many workgroups as a compute unit holds
+constexpr std::int64_t kMostTokens = 1 << 17;
+// Of the strict run: ragged, several workgroups, more than one block, two heads.
+constexpr SampleShape kStrictShape{.queries = 300, .keys = 333, .heads = 2};
+
+std::string reason(const Error& error) {
+  std::string text = error.message;
+  if (!error.details.empty()) text += ": " + error.details.front();
+  return text;
+}
+
+bool names_the_placement(const Error& error) {
+  return error.code == ErrorCode::kScheduleError || error.code == ErrorCode::kCompileError ||
+         error.code == ErrorCode::kStrictFinding || error.code == ErrorCode::kMemoryFault;
+}
+
+class Bench {
+ public:
+  static Expected<Bench> create(const AttentionProblem& problem, const TuneOptions& options,
+                                const std::string& reference) {
+    Bench bench(problem, options);
+    Expected<std::unique_ptr<Sample>> strict = Sample::create(problem, kStrictShape, {.checks = SimChecks::kStrict});
+    if (!strict) return tl::unexpected(std::move(strict.error()));
+    bench.strict_ = *std::move(strict);
+    Expected<std::unique_ptr<Sample>> timed =
+        Sample::create(problem, {.queries = options.tokens, .keys = options.tokens}, {});
+    if (!timed) return tl::unexpected(std::move(timed.error()));
+    bench.timed_ = *std::move(timed);
+    Expected<std::vector<std::byte>> expected = bench.strict_result(reference);
+    if (!expected) return tl::unexpected(std::move(expected.error()));
+    bench.expected_ = *std::move(expected);
+    return bench;
+  }
+
+  // Errors that are not the placement's own end everything.
+  Expected<TuneTrial> try_out(const std::string& placement) {
+    TuneTrial trial{.placement = placement};
+    Expected<std::vector<std::byte>> result = strict_result(placement);
+    if (!result) {
+      if (!names_the_placement(result.error())) return tl::unexpected(std::move(result.error()));
+      trial.why = reason(result.error());
+      return trial;
+    }
+    if (*result != expected_) {
+      trial.why = "its output differs from the reference placement's";
+      return trial;
+    }
+    if (Status timed = time(trial); !timed) return tl::unexpected(std::move(timed.error()));
+    return trial;
+  }
+
+ private:
+  Bench(AttentionProblem problem, const TuneOptions& options) : problem_(problem), options_(&options) {}
+
+  Expected<std::vector<std::byte>> strict_result(const std::string& placement) {
+    Expected<std::shared_ptr<Attention>> attention = strict_->compile(problem_, placement);
+    if (!attention) return tl::unexpected(std::move(attention.error()));
+    return strict_->launch(**attention);
+  }
+
+  Status time(TuneTrial& trial) {
+    Expected<std::shared_ptr<Attention>> attention = timed_->compile(problem_, trial.placement);
+    if (!attention) return tl::unexpected(std::move(attention.error()));
+    const AttentionInfo info = (*attention)->info();
+    SimOptions options = timed_->device().options();
+    options.capture =
+        SimCapture{.kernel = info.symbol, .workgroups = {{0, 0, 0}}, .others = SimCapture::Others::kSkipped};
+    if (Status set = timed_->device().set_options(options); !set) return set;
+    if (Expected<std::vector<std::byte>> run = timed_->launch(**attention); !run) {
+      return tl::unexpected(std::move(run.error()));
+    }
+    const auto groups = static_cast<std::uint32_t>((options_->tokens + info.query_tile - 1) / info.query_tile);
+    Expected<LaunchProfile> profile = timed_->device().last_profile(
+        {.parameters = options_->parameters, .errors = ProfileOptions::Errors::kNone, .grid = {groups, kManyHeads, 1}});
+    if (!profile) return tl::unexpected(std::move(profile.error()));
+    trial.cycles = static_cast<double>(profile->cycles) * kQueries / (profile->chip.resident * info.query_tile);
+    const SimToggles& toggles = profile->toggles;
+    if (toggles.mfmas != 0) {
+      trial.toggles = static_cast<double>(toggles.a + toggles.b + toggles.c) / static_cast<double>(toggles.mfmas);
+    }
+    return {};
+  }
+
+  AttentionProblem problem_;
+  const TuneOptions* options_;
+  std::unique_ptr<Sample> strict_, timed_;
+  std::vector<std::byte> expected_;
+};
+
+Status check(const TuneOptions& options) {
+  if (options.tokens < 1 || options.tokens > kMostTokens) {
+    return make_error(ErrorCode::kInvalidArgument, "tokens is " + std::to_string(options.tokens) +
+                                                       "; allowed are 1 to " + std::to_string(kMostTokens));
+  }
+  if (options.trials < 1) return make_error(ErrorCode::kInvalidArgument, "trials is 0; at least 1 is needed");
+  return {};
+}
+
+Expected<std::vector<schedules::Placement>> starts_of(const AttentionProblem& problem, const TuneOptions& options) {
+  const std::vector<std::string> names = options.starts.empty() ? std::vector<std::string>{""} : options.starts;
+  std::vector<schedules::Placement> starts;
+  for (const std::string& name : names) {
+    Expected<KernelChoice> choice = choose_kernel(problem, name);
+    if (!choice) return tl::unexpected(std::move(choice.error()));
+    Expected<schedules::Placement> placement = schedules::parse_placement(choice->spec.placement);
+    if (!placement) return tl::unexpected(std::move(placement.error()));
+    starts.push_back(*std::move(placement));
+  }
+  return starts;
+}
+
+// The executable reference of the kernel's kind: the last row by name that takes it.
+std::string reference_of(const schedules::KernelSpec& spec) {
+  std::string name;
+  for (const schedules::Row& row : schedules::kernel_table()) {
+    if (row.use == schedules::RowUse::kByName && row.name.ends_with("naive") && row.mismatch(spec).empty()) {
+      name = row.name;
+    }
+  }
+  return name;
+}
+
+}  // namespace
+
+Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& options) {
+  if (Status status = check(options); !status) return tl::unexpected(std::move(status.error()));
+  Expected<KernelChoice> choice = choose_kernel(problem);
+  if (!choice) return tl::unexpected(std::move(choice.error()));
+  Expected<std::vector<schedules::Placement>> starts = starts_of(problem, options);
+  if (!starts) return tl::unexpected(std::move(starts.error()));
+  Expected<const JitService*> service = jit_service();
+  if (!service) return tl::unexpected(std::move(service.error()));
+  Expected<Bench> bench = Bench::create(problem, options, reference_of(choice->spec));
+  if (!bench) return tl::unexpected(std::move(bench.error()));
+
+  std::map<std::string, TuneTrial> known;
+  for (const TuneTrial& trial : options.known) known.emplace(trial.placement, trial);
+  TuneResult result;
+  TuneTrial latest;
+  const schedules::SearchCalls calls{
+      .try_out = [&](const schedules::Placement& placement) -> Expected<schedules::Trial> {
+        const std::string text = unparse(placement);
+        if (const auto found = known.find(text); found != known.end()) {
+          latest = found->second;
+        } else {
+          Expected<TuneTrial> trial = bench->try_out(text);
+          if (!trial) return tl::unexpected(std::move(trial.error()));
+          latest = *std::move(trial);
+        }
+        return schedules::Trial{.cost = latest.cycles, .tie_break = latest.toggles, .why = latest.why};
+      },
+      .step =
+          [&](const schedules::SearchStep& step) {
+            if (step.number == 1) result.start = latest;
+            if (step.best) result.best = latest;
+            result.trials = step.number;
+            if (!options.step) return true;
+            result.ended = !options.step({.number = step.number,
+                                          .change = step.change,
+                                          .trial = latest,
+                                          .best = step.best,
+                                          .known = known.contains(latest.placement)});
+            return !result.ended;
+          }};
+  Expected<schedules::Found> found =
+      (*service)->search_placements(choice->spec, *starts, {.seed = options.seed, .trials = options.trials}, calls);
+  if (!found) return tl::unexpected(std::move(found.error()));
+  return result;
+}
+
+}  // namespace zyfa
