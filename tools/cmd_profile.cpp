@@ -29,7 +29,8 @@ struct Options {
   std::optional<std::uint64_t> record;
   std::vector<std::string> workgroups, parameters;
   std::optional<double> clock;
-  bool sensitivity = false, list_parameters = false;
+  std::string attention;
+  bool sensitivity = false, corners = false, no_error_bars = false, list_parameters = false;
   PictureRequest pictures;
   DeviceOptions device;
   CacheOptions cache;
@@ -55,6 +56,12 @@ Status check_use(const Options& o) {
     return tl::unexpected(refused(
         "--inputs has its own shape; --tokens, --key-tokens, --heads, --key-heads and --batch do not go with it"));
   }
+  if (o.job.empty() && !o.attention.empty()) {
+    return tl::unexpected(refused("--attention says what a job computes; a problem says it itself"));
+  }
+  if (o.sensitivity && o.no_error_bars) {
+    return tl::unexpected(refused("--sensitivity prints what --no-error-bars leaves out: give one of the two"));
+  }
   if (!o.problem.empty() && o.inputs.empty() && !o.tokens) {
     return tl::unexpected(refused("--problem needs --tokens N, or --inputs FILE"));
   }
@@ -64,25 +71,33 @@ Status check_use(const Options& o) {
   return check_pictures(o.pictures);
 }
 
-Expected<Id> parse_workgroup(const std::string& text) {
+std::optional<Id> parse_three(const std::string& text, char separator) {
   Id id{};
   const char *at = text.data(), *const end = text.data() + text.size();
   for (unsigned axis = 0; axis < 3; ++axis) {
     const auto [next, error] = std::from_chars(at, end, id[axis]);
     const bool last = axis == 2;
-    if (error != std::errc() || (last ? next != end : next == end || *next != ',')) {
-      return make_error(ErrorCode::kInvalidArgument, "workgroup '" + text + "' is not X,Y,Z");
-    }
+    if (error != std::errc() || (last ? next != end : next == end || *next != separator)) return std::nullopt;
     at = next + (last ? 0 : 1);
   }
   return id;
 }
 
+Expected<std::optional<ProfileAttention>> parse_attention(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const std::optional<Id> parts = parse_three(text, '/');
+  if (!parts) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "--attention '" + text + "' is not QK/V/QUERIES: two head dims and the queries of a wave");
+  }
+  return ProfileAttention{(*parts)[0], (*parts)[1], (*parts)[2]};
+}
+
 Expected<SimCapture> capture_of(const Options& options, const Id& grid, std::string kernel) {
   SimCapture capture{.kernel = std::move(kernel), .others = SimCapture::Others::kSkipped};
   for (const std::string& text : options.workgroups) {
-    const Expected<Id> id = parse_workgroup(text);
-    if (!id) return tl::unexpected<Error>(id.error());
+    const std::optional<Id> id = parse_three(text, ',');
+    if (!id) return tl::unexpected(refused("workgroup '" + text + "' is not X,Y,Z"));
     capture.workgroups.push_back(*id);
   }
   if (capture.workgroups.empty() && options.record != 0) {
@@ -92,9 +107,13 @@ Expected<SimCapture> capture_of(const Options& options, const Id& grid, std::str
 }
 
 ProfileOptions profile_options(const Options& options, const SimDevice& device) {
+  using Errors = ProfileOptions::Errors;
   using Events = ProfileOptions::Events;
+  using Corners = ProfileOptions::Corners;
   return {.parameters = options.parameters,
+          .errors = options.no_error_bars ? Errors::kNone : Errors::kFromParameters,
           .events = options.pictures.any() ? Events::kLongest : Events::kNone,
+          .corners = options.corners ? Corners::kAll : Corners::kNone,
           .clock_ghz = options.clock,
           .threads = device.options().threads};
 }
@@ -122,6 +141,8 @@ int print(const Options& options, const OrderedJson& what, const std::string& ti
 }
 
 int profile_job(const Options& options) {
+  const Expected<std::optional<ProfileAttention>> attention = parse_attention(options.attention);
+  if (!attention) return report(attention.error(), options.form);
   const Expected<PreparedJob> run = prepare_job(options.job);
   if (!run) return report(run.error(), options.form);
   const Expected<std::shared_ptr<SimDevice>> device = open_simulator(options.device);
@@ -132,7 +153,9 @@ int profile_job(const Options& options) {
   if (const auto ran = io::execute_job(run->job, run->object, run->kernel, **device); !ran) {
     return report(ran.error(), options.form);
   }
-  const Expected<LaunchProfile> profile = (*device)->last_profile(profile_options(options, **device));
+  ProfileOptions asked = profile_options(options, **device);
+  asked.attention = *attention;
+  const Expected<LaunchProfile> profile = (*device)->last_profile(asked);
   if (!profile) return report(profile.error(), options.form);
   return print(options, {{"job", options.job}}, "profile of " + options.job, *profile);
 }
@@ -313,6 +336,20 @@ void add_profile(CLI::App& app, Chosen& chosen) {
   command->add_flag("--parameters", options->list_parameters, "List the parameters with their ranges and sources")
       ->group(kGroup);
   command->add_flag("--sensitivity", options->sensitivity, "Print how far each parameter's range moves the cycles")
+      ->group(kGroup);
+  command
+      ->add_flag("--no-error-bars", options->no_error_bars,
+                 "Leave out the ranges, for which the model runs twice more for each parameter")
+      ->group(kGroup);
+  command
+      ->add_flag("--corners", options->corners,
+                 "Print the loop's figures at the corners of the parameters that decide between schedules: worst, "
+                 "median and best of 768 replays (JSON: all)")
+      ->group(kGroup);
+  command
+      ->add_option("--attention", options->attention,
+                   "QK/V/QUERIES of a job that is attention: head dims and queries of a wave, for its useful matrix "
+                   "work; 128/128/32, say")
       ->group(kGroup);
   command
       ->add_option("--record", options->record,

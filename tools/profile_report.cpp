@@ -69,6 +69,25 @@ OrderedJson to_json(const ProfileChip& chip) {
           {"tflops", to_json(chip.tflops)}};
 }
 
+OrderedJson to_json(const ProfileCorner& corner) {
+  return {{"values", corner.values},
+          {"cycles_per_trip", corner.cycles},
+          {"cycles_per_tile", corner.tile_cycles},
+          {"matrix_busy", corner.matrix_busy},
+          {"useful_matrix_busy", corner.useful_busy}};
+}
+
+OrderedJson to_json(const ProfileCorners& c) {
+  OrderedJson axes = OrderedJson::array(), corners = OrderedJson::array();
+  for (const ProfileCorners::Axis& axis : c.axes) {
+    axes.push_back({{"parameter", axis.parameter}, {"values", axis.values}});
+  }
+  for (const ProfileCorner& corner : c.corners) {
+    corners.push_back(to_json(corner));
+  }
+  return {{"axes", axes}, {"trips", c.trips}, {"as_set", to_json(c.as_set)}, {"corners", corners}};
+}
+
 std::string id_text(const Id& id) { return fmt::format("({}, {}, {})", id[0], id[1], id[2]); }
 
 double per_mfma(std::uint64_t bits, const SimToggles& toggles) {
@@ -117,6 +136,30 @@ void print_chip(const ProfileChip& c) {
   fmt::print("predicted time: {:.4g} us ({:.4g} to {:.4g}), {:.4g} TFLOP/s ({:.4g} to {:.4g}), {} flops\n",
              1e6 * c.seconds.value, 1e6 * c.seconds.low, 1e6 * c.seconds.high, c.tflops.value, c.tflops.low,
              c.tflops.high, c.flops_kind);
+}
+
+void print_corner(const char* name, const ProfileCorner& corner) {
+  fmt::print("  {:<8}", name);
+  if (corner.tile_cycles != 0) {
+    fmt::print(" useful {:>5.1f}%,", 100 * corner.useful_busy);
+  }
+  fmt::print(" all MFMAs {:>5.1f}%, {:.1f} cycles a trip\n", 100 * corner.matrix_busy, corner.cycles);
+}
+
+void print_corners(const ProfileCorners& c) {
+  fmt::print("matrix busy in the loop at {} corners, worst first by {}", c.corners.size(),
+             c.as_set.tile_cycles != 0 ? "the useful share" : "the share");
+  fmt::print(", {}\n",
+             c.trips == 0 ? "of the whole workgroup" : fmt::format("of {} trips from the loop's middle", c.trips));
+  print_corner("worst", c.corners.front());
+  print_corner("median", c.corners[c.corners.size() / 2]);
+  print_corner("best", c.corners.back());
+  print_corner("as set", c.as_set);
+  fmt::print("  worst at");
+  for (std::size_t i = 0; i < c.axes.size(); ++i) {
+    fmt::print(" {}={}", c.axes[i].parameter, c.corners.front().values[i]);
+  }
+  fmt::print("\n");
 }
 
 void print_sensitivity(const std::vector<ProfileSensitivity>& all) {
@@ -179,6 +222,7 @@ OrderedJson to_json(const LaunchProfile& p) {
             {"b", per_mfma(p.toggles.b, p.toggles)},
             {"c", per_mfma(p.toggles.c, p.toggles)}}},
           {"sensitivity", sensitivity},
+          {"corners", p.corners ? to_json(*p.corners) : OrderedJson()},
           {"chip", to_json(p.chip)}};
 }
 
@@ -222,6 +266,9 @@ void print_text(const LaunchProfile& p, SensitivityTable sensitivity) {
   if (p.toggles.mfmas != 0) {
     fmt::print("operand bits that toggle, per MFMA: A {:.0f}, B {:.0f}, C {:.0f}\n", per_mfma(p.toggles.a, p.toggles),
                per_mfma(p.toggles.b, p.toggles), per_mfma(p.toggles.c, p.toggles));
+  }
+  if (p.corners) {
+    print_corners(*p.corners);
   }
   print_chip(p.chip);
   if (sensitivity == SensitivityTable::kPrinted) {

@@ -161,6 +161,11 @@ Expected<LaunchProfile> make_profile(const LaunchCapture& capture, const Profile
     if (!sensitivity) return tl::unexpected(sensitivity.error());
     profile.sensitivity = std::move(*sensitivity);
   }
+  if (options.corners == ProfileOptions::Corners::kAll) {
+    auto corners = measure_corners(capture, longest, resident, *parameters, options);
+    if (!corners) return tl::unexpected(corners.error());
+    profile.corners = std::move(*corners);
+  }
   std::vector<double> cycles;
   for (const ProfileGroup& group : profile.groups) cycles.push_back(static_cast<double>(group.cycles));
   Expected<ProfileChip> chip = describe_chip(capture, options, *grid, *occupancy, resident, cycles,

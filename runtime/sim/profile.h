@@ -51,4 +51,20 @@ void describe_run(const LaunchCapture& capture, std::size_t group, const timing:
 // Of the open parameters, as independent of one another.
 [[nodiscard]] ProfileRange relative_range(const std::vector<ProfileSensitivity>& sensitivity);
 
+// What a recorded workgroup executed before the loop with this head (an index into Program::ops), then whole trips from
+// the middle of the loop: at least `least_trips`, more until there are `least_steps`. All of it when not every wave
+// makes as many. `trips` is what was taken, 0 for all.
+struct LoopExcerpt {
+  timing::GroupTrace trace;
+  std::uint64_t trips = 0;
+};
+[[nodiscard]] LoopExcerpt loop_excerpt(const timing::GroupTrace& group, std::uint32_t head, std::uint64_t least_trips,
+                                       std::uint64_t least_steps);
+
+// The loop of one recorded workgroup at every corner, ProfileCorners. nullopt when it has none.
+[[nodiscard]] Expected<std::optional<ProfileCorners>> measure_corners(const LaunchCapture& capture, std::size_t group,
+                                                                      unsigned resident,
+                                                                      const timing::Parameters& parameters,
+                                                                      const ProfileOptions& options);
+
 }  // namespace zyfa::sim

@@ -21,7 +21,6 @@ constexpr double kCriticalShare = 0.8;  // a unit less busy than this does not l
 // The middle half of the first looping wave's trips.
 struct Window {
   u64 begin = 0, end = 0;
-  double trips = 0;  // of a wave
   [[nodiscard]] double cycles() const { return static_cast<double>(end - begin); }
   [[nodiscard]] bool holds(u64 cycle) const { return cycle >= begin && cycle < end; }
   [[nodiscard]] u64 overlap(u64 from, u64 to) const {
@@ -43,7 +42,7 @@ bool loops(const std::vector<u64>& passes) { return passes.size() >= 3; }
 Window middle_of(const std::vector<std::vector<u64>>& passes) {
   const auto first = std::find_if(passes.begin(), passes.end(), loops);
   const std::size_t last = first->size() - 1, from = last / 4, to = std::max(from + 1, last - last / 4);
-  return {(*first)[from], (*first)[to], static_cast<double>(to - from)};
+  return {(*first)[from], (*first)[to]};
 }
 
 // Of a unit whose events do not tell when it is free again: what its instructions of the window weigh against all of
@@ -154,11 +153,27 @@ void describe_waves(const CuResult& run, LaunchProfile& profile) {
   }
 }
 
-// MFMA flops of a wave and trip, and those of the matrix pipe in one cycle by the form that does most of them.
+// MFMA flops of the wave and trip that has the fewest, so that products which a data-dependent branch repeats do not
+// count as useful, and those of the matrix pipe in one cycle by the form that does most of them.
 struct LoopFlops {
   double trip = 0, per_cycle = 0;
 };
-LoopFlops flops_in(const CuResult& run, const std::vector<MicroOp>& ops, const Window& window, double waves) {
+
+double least_flops_of_a_trip(const CuResult& run, const std::vector<MicroOp>& ops, u32 head) {
+  std::vector<double> flops(run.waves.size(), -1);  // since the wave's last pass through the head
+  double least = std::numeric_limits<double>::infinity();
+  for (const Event& event : run.events) {
+    double& trip = flops[event.wave];
+    if (event.op == head) {
+      if (trip >= 0) least = std::min(least, trip);
+      trip = 0;
+    }
+    if (trip >= 0 && ops[event.op].unit == Unit::kMfma) trip += ops[event.op].flops;
+  }
+  return least;
+}
+
+LoopFlops flops_in(const CuResult& run, const std::vector<MicroOp>& ops, u32 head, const Window& window) {
   struct Form {
     double flops = 0;
     u64 cycles = std::numeric_limits<u64>::max();
@@ -173,7 +188,7 @@ LoopFlops flops_in(const CuResult& run, const std::vector<MicroOp>& ops, const W
   LoopFlops result;
   const auto most =
       std::max_element(forms.begin(), forms.end(), [](const Form& a, const Form& b) { return a.flops < b.flops; });
-  for (const Form& form : forms) result.trip += form.flops / (window.trips * waves);
+  result.trip = least_flops_of_a_trip(run, ops, head);
   if (most != forms.end() && most->flops > 0 && most->cycles > 0) {
     result.per_cycle = ops[static_cast<std::size_t>(most - forms.begin())].flops / static_cast<double>(most->cycles);
   }
@@ -216,7 +231,7 @@ ProfileLoop describe_loop(const LaunchCapture& capture, const CuResult& run, con
   loop.prologue /= waves;
   loop.epilogue /= waves;
   loop.waves_per_simd = waves / static_cast<double>(std::count(used.begin(), used.end(), true));
-  if (options.attention) describe_useful(*options.attention, flops_in(run, program.ops, window, waves), loop);
+  if (options.attention) describe_useful(*options.attention, flops_in(run, program.ops, steady.head, window), loop);
   return loop;
 }
 

@@ -39,10 +39,12 @@ struct ProfileAttention {
 struct ProfileOptions {
   enum class Errors { kNone, kFromParameters };  // the model runs twice more for each parameter
   enum class Events { kNone, kLongest };         // of the recorded workgroup that takes longest
+  enum class Corners { kNone, kAll };            // the model runs once more for each, on an excerpt
 
   std::vector<std::string> parameters = {};  // "name=value"; the others keep their defaults
   Errors errors = Errors::kFromParameters;
   Events events = Events::kNone;
+  Corners corners = Corners::kNone;
   // Workgroups of the launch that the chip step times; 0: as launched. On an axis of one launched workgroup, that one
   // stands for all.
   std::array<std::uint32_t, 3> grid{};
@@ -107,6 +109,28 @@ struct ProfileSensitivity {
   bool open = false;               // as of ProfileParameter: others do not count in a range
 };
 
+// The loop at one combination of parameters.
+struct ProfileCorner {
+  std::vector<std::uint32_t> values;  // of each axis; empty: parameters as set
+  double cycles = 0;                  // a trip of a wave
+  double tile_cycles = 0;             // as of ProfileLoop
+  double matrix_busy = 0;             // all MFMAs
+  double useful_busy = 0;             // as of ProfileLoop
+};
+
+// The loop of the longest recorded workgroup at every combination of those values of open parameters that decide
+// between schedules. Each is a replay of what comes before the loop and of a few trips from its middle.
+struct ProfileCorners {
+  struct Axis {
+    std::string parameter;
+    std::vector<std::uint32_t> values;
+  };
+  std::vector<Axis> axes;
+  std::uint64_t trips = 0;             // of the excerpt
+  ProfileCorner as_set;                // of the same excerpt
+  std::vector<ProfileCorner> corners;  // worst first: by useful_busy, without ProfileOptions::attention by matrix_busy
+};
+
 struct ProfileChip {
   std::uint64_t workgroups = 0;
   unsigned resident = 0;       // on a compute unit at once
@@ -154,6 +178,7 @@ struct LaunchProfile {
   std::string critical;  // the unit that is busiest in the loop, or what waves wait for most
   SimToggles toggles;
   std::vector<ProfileSensitivity> sensitivity;  // largest first; with Errors::kFromParameters
+  std::optional<ProfileCorners> corners;        // with Corners::kAll, when there is a loop
   ProfileChip chip;
   std::vector<ProfileEvent> events;  // with Events::kLongest, by issue
   std::vector<ProfileInstruction> instructions;

@@ -65,6 +65,51 @@ TEST(Profile, TextNamesTheParts) {
   EXPECT_THAT(list.out, HasSubstr("barrier_cycles"));
 }
 
+TEST(Profile, CornersOfALoop) {
+  const Session session;
+  const std::vector<std::string> arguments{"profile",  "--problem", "fp8e4m3,d=128", "--tokens",       "2048",
+                                           "--record", "1",         "--corners",     "--no-error-bars"};
+  std::vector<std::string> with_json = arguments;
+  with_json.emplace_back("--json");
+  const Result result = session.zyfa_jit(with_json);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto p = result.json();
+  EXPECT_TRUE(p["sensitivity"].empty());
+  EXPECT_EQ(p["chip"]["cycles"]["low"], p["chip"]["cycles"]["high"]);
+  const auto& corners = p["corners"]["corners"];
+  ASSERT_EQ(corners.size(), 768u);
+  EXPECT_EQ(p["corners"]["axes"].size(), corners[0]["values"].size());
+  EXPECT_LT(corners.front()["useful_matrix_busy"], corners.back()["useful_matrix_busy"]);
+  // An excerpt stands for the whole run within some per cent.
+  const double whole = p["loop"]["useful_matrix_busy"], part = p["corners"]["as_set"]["useful_matrix_busy"];
+  EXPECT_NEAR(part, whole, 0.05 * whole);
+  const Result text = session.zyfa_jit(arguments);
+  for (const char* said : {"at 768 corners, worst first by the useful share", "  worst    useful ",
+                           "  median   useful ", "  best     useful ", "  worst at hold_other_wave="}) {
+    EXPECT_THAT(text.out, HasSubstr(said));
+  }
+}
+
+TEST_F(Simulate, AttentionOfAJobTellsItsUsefulWork) {
+  std::string text = kAddText;
+  const auto replace = [&](std::string_view from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("  s_endpgm",
+          "s_mov_b32 s8, 16\nloop:\n"
+          ".rept 16\nv_mfma_f32_32x32x16_bf16 v[32:47], v[16:19], v[20:23], v[32:47]\n.endr\n"
+          "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 loop\n  s_endpgm");
+  replace("next_free_vgpr 8", "next_free_vgpr 48");
+  replace("accum_offset 8", "accum_offset 48");
+  assemble(text);
+  put_file(session_ / "in.bin", numbers(128));
+  simulate(kArguments);  // writes the job
+  const Result result = session_.zyfa_jit({"profile", session_ / "job.json", "--attention", "8/8/32", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  // A trip has 2^19 flops, a key 2 x 32 x 16.
+  EXPECT_EQ(result.json()["loop"]["keys_per_trip"], 512);
+}
+
 TEST_F(Simulate, ProfileOfAJobIsTheSameFromBothCommands) {
   assemble(kAddText);
   put_file(session_ / "in.bin", numbers(128));

@@ -94,13 +94,16 @@ TEST(Usage, Profile) {
   expect_error(problem({"--heads", "6", "--key-heads", "4"}), 1, "6 heads are no multiple of 4 key heads");
   expect_error(problem({"--set", "turbo=1"}), 1, "\"turbo\" is no timing parameter\n  allowed: hold_other_wave, ");
   expect_error(problem({"--set", "barrier_cycles"}), 1, "allowed is name=number");
-  expect_error(problem({"--set", "barrier_cycles=61"}), 1,
-               "barrier_cycles is 61; allowed are whole numbers from 4 to 60");
+  expect_error(problem({"--set", "barrier_cycles=81"}), 1,
+               "barrier_cycles is 81; allowed are whole numbers from 4 to 80");
   expect_error(problem({"--workgroup", "1,0,0"}), 1, "workgroup (1, 0, 0) is to be recorded; the grid has 1 x 1 x 1");
   for (const char* text : {"1", "1,2", "1,2,3,4", "a,b,c", "1,2,3 ", "4294967296,0,0"}) {
     expect_error(problem({"--workgroup", text}), 1, "workgroup '" + std::string(text) + "' is not X,Y,Z");
   }
   expect_error(problem({"--workgroup", "0,0,0", "--record", "2"}), 1, "give one of the two");
+  expect_error(problem({"--attention", "128/128/32"}), 1, "--attention says what a job computes");
+  expect_error(profile({"job.json", "--attention", "128/128"}), 1, "--attention '128/128' is not QK/V/QUERIES");
+  expect_error(problem({"--sensitivity", "--no-error-bars"}), 1, "give one of the two");
   expect_error(problem({"--clock", "2.5"}), 1, "a clock of 2.5 GHz; allowed are more than 0 and at most 2.4 GHz");
   expect_error(problem({"--clock", "0"}), 1, "a clock of 0 GHz");
   expect_error(profile({"--problem", "fp16,d=128", "--tokens", "64"}), 2, "no kernel for the problem fp16,d=128,full");

@@ -73,7 +73,7 @@ TEST(JsonKeys, Profile) {
   EXPECT_THAT(keys(result.out),
               ElementsAre("problem", "tokens", "key_tokens", "heads", "key_heads", "batch", "inputs", "key", "row",
                           "schedule", "predicted", "kernel", "parameters", "recorded", "longest", "cycles", "loop",
-                          "units", "critical", "waves", "toggles_per_mfma", "sensitivity", "chip"))
+                          "units", "critical", "waves", "toggles_per_mfma", "sensitivity", "corners", "chip"))
       << result.err;
   const auto profile = nlohmann::ordered_json::parse(result.out);
   EXPECT_THAT(keys(profile["loop"].dump()),
@@ -90,6 +90,14 @@ TEST(JsonKeys, Profile) {
   EXPECT_THAT(keys(profile["waves"][0].dump()), ElementsAre("index", "simd", "start", "end", "instructions", "stalls"));
   EXPECT_THAT(keys(profile["sensitivity"][0].dump()),
               ElementsAre("parameter", "value", "low", "high", "open", "at_low", "at_high"));
+  EXPECT_TRUE(profile["corners"].is_null());
+  const Result corners = session.zyfa_jit(
+      {"profile", "--problem", "bf16,d=128", "--tokens", "512", "--corners", "--no-error-bars", "--json"});
+  const auto all = nlohmann::ordered_json::parse(corners.out)["corners"];
+  EXPECT_THAT(keys(all.dump()), ElementsAre("axes", "trips", "as_set", "corners"));
+  EXPECT_THAT(keys(all["axes"][0].dump()), ElementsAre("parameter", "values"));
+  EXPECT_THAT(keys(all["corners"][0].dump()),
+              ElementsAre("values", "cycles_per_trip", "cycles_per_tile", "matrix_busy", "useful_matrix_busy"));
   const Result list = session.zyfa_jit({"profile", "--parameters", "--json"});
   EXPECT_THAT(keys(nlohmann::ordered_json::parse(list.out)["parameters"][0].dump()),
               ElementsAre("name", "value", "low", "high", "open", "unit", "source", "meaning"));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "runtime/sim/profile.h"
 #include "tests/unit/sim/harness.h"
@@ -16,6 +17,7 @@ using Id = std::array<u32, 3>;
 using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
+namespace timing = sim::timing;
 
 sim::LaunchCapture recorded(const Id& grid, const std::vector<Id>& ids, std::vector<std::uint64_t> instructions) {
   sim::LaunchCapture capture;
@@ -131,6 +133,119 @@ TEST_F(Profile, TellsUsefulMatrixWork) {
   EXPECT_DOUBLE_EQ(profile->loop->useful_busy, 512 / profile->loop->cycles);
 }
 
+// Every other trip multiplies twice as much, as code does that repeats products: the trip has 512 keys all the same.
+TEST(ProfileOf, RepeatedProductsAreNotUseful) {
+  const std::string mfmas = ".rept 16\nv_mfma_f32_32x32x16_bf16 v[32:47], v[16:19], v[20:23], v[32:47]\n.endr\n";
+  const std::string text = "s_mov_b32 s8, 16\nloop:\n" + mfmas + "s_bitcmp1_b32 s8, 0\ns_cbranch_scc0 once\n" + mfmas +
+                           "once:\ns_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 loop\n";
+  SimOptions simulator;
+  simulator.capture = SimCapture{};
+  const auto device = make_device();
+  check(device->set_options(simulator));
+  check(run(*device, assemble_kernel(text), "k", {}, Args()));
+  ProfileOptions options;
+  options.attention = ProfileAttention{8, 8, 32};
+  const auto profile = device->last_profile(options);
+  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  // Of the middle nine trips five are long.
+  EXPECT_NEAR(profile->loop->matrix_cycles, (5 * 1024 + 4 * 512) / 9.0, 1e-9);
+  EXPECT_EQ(profile->loop->keys, 512u);
+}
+
+// A prologue of two steps (operations 0 and 1), trips of three (2, 3, 4) whose work is their number, and an end (5).
+timing::WaveTrace looping(unsigned trips) {
+  timing::WaveTrace wave;
+  wave.steps = {{0, 100}, {1, 100}};
+  for (unsigned trip = 0; trip < trips; ++trip)
+    for (const u32 op : {2U, 3U, 4U}) wave.steps.push_back({op, trip});
+  wave.steps.push_back({5, 200});
+  return wave;
+}
+
+std::vector<u32> works(const timing::WaveTrace& wave) {
+  std::vector<u32> list;
+  for (const timing::Step& step : wave.steps) list.push_back(step.work);
+  return list;
+}
+
+TEST(LoopExcerpt, IsThePrologueAndWholeTripsFromTheMiddle) {
+  const timing::GroupTrace group{{1, 2, 3}, {looping(8), looping(10)}};
+  sim::LoopExcerpt part = sim::loop_excerpt(group, 2, 2, 1);
+  EXPECT_EQ(part.trips, 2u);
+  EXPECT_EQ(part.trace.id, group.id);
+  ASSERT_EQ(part.trace.waves.size(), 2u);
+  // Seven trips end at another's head; two of them, after two. The head of the next ends the second.
+  EXPECT_THAT(works(part.trace.waves[0]), ElementsAre(100, 100, 2, 2, 2, 3, 3, 3, 4));
+  EXPECT_THAT(works(part.trace.waves[1]), ElementsAre(100, 100, 3, 3, 3, 4, 4, 4, 5));
+  EXPECT_EQ(part.trace.waves[0].steps.back().op, 2u);
+  // Trips of both waves have six steps: 24 are four trips.
+  EXPECT_EQ(sim::loop_excerpt(group, 2, 2, 24).trips, 4u);
+  EXPECT_EQ(sim::loop_excerpt(group, 2, 2, 25).trips, 5u);
+  EXPECT_EQ(sim::loop_excerpt(group, 2, 2, 1000).trips, 7u);
+  // The shorter wave has no eight.
+  part = sim::loop_excerpt(group, 2, 8, 1);
+  EXPECT_EQ(part.trips, 0u);
+  EXPECT_EQ(works(part.trace.waves[0]), works(group.waves[0]));
+}
+
+// One wave whose trip is MFMAs and a barrier for itself alone: of all axes only the barrier's release counts.
+constexpr char kBarrierLoop[] =
+    "s_mov_b32 s8, 16\ns_nop 7\nloop:\n"
+    ".rept 16\nv_mfma_f32_32x32x16_bf16 v[32:47], v[16:19], v[20:23], v[32:47]\n.endr\n"
+    "s_nop 15\ns_nop 15\ns_barrier\ns_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 loop\n";
+
+TEST(ProfileCorners, AreEveryCombinationWorstFirst) {
+  SimOptions simulator;
+  simulator.capture = SimCapture{};
+  const auto device = make_device();
+  check(device->set_options(simulator));
+  check(run(*device, assemble_kernel(kBarrierLoop), "k", {}, Args()));
+  ProfileOptions options;
+  options.errors = ProfileOptions::Errors::kNone;
+  options.corners = ProfileOptions::Corners::kAll;
+  options.parameters = {"barrier_cycles=60"};
+  options.threads = 3;
+  const auto profile = device->last_profile(options);
+  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  ASSERT_TRUE(profile->corners);
+  const ProfileCorners& c = *profile->corners;
+  std::size_t combinations = 1;
+  std::size_t barrier = c.axes.size();
+  for (std::size_t i = 0; i < c.axes.size(); ++i) {
+    combinations *= c.axes[i].values.size();
+    if (c.axes[i].parameter == "barrier_cycles") barrier = i;
+  }
+  EXPECT_EQ(combinations, 768u);
+  ASSERT_EQ(c.corners.size(), combinations);
+  std::set<std::vector<u32>> different;
+  for (const ProfileCorner& corner : c.corners) different.insert(corner.values);
+  EXPECT_EQ(different.size(), combinations);
+  ASSERT_LT(barrier, c.axes.size());
+  for (std::size_t i = 0; i < combinations; ++i)
+    EXPECT_EQ(c.corners[i].values[barrier], i < combinations / 2 ? 80u : 20u) << i;
+  EXPECT_EQ(c.corners.front().cycles - c.corners.back().cycles, 60);
+  EXPECT_EQ(c.corners.front().cycles - c.as_set.cycles, 20);
+  EXPECT_EQ(c.as_set.cycles, profile->loop->cycles);
+  EXPECT_TRUE(c.as_set.values.empty());
+  EXPECT_EQ(c.as_set.matrix_busy, 512 / c.as_set.cycles / 4);
+  EXPECT_EQ(c.as_set.useful_busy, 0);
+}
+
+TEST(ProfileCorners, AreLeftOutUnlessAskedForAndWithoutALoop) {
+  SimOptions simulator;
+  simulator.capture = SimCapture{};
+  const auto device = make_device();
+  check(device->set_options(simulator));
+  check(run(*device, assemble_kernel("s_nop 0"), "k", {}, Args()));
+  const auto asked = device->last_profile({.corners = ProfileOptions::Corners::kAll});
+  ASSERT_TRUE(asked.has_value()) << asked.error().message;
+  EXPECT_FALSE(asked->corners);
+  check(run(*device, assemble_kernel(kBarrierLoop), "k", {}, Args()));
+  const auto plain = device->last_profile({});
+  ASSERT_TRUE(plain.has_value()) << plain.error().message;
+  EXPECT_FALSE(plain->corners);
+}
+
 TEST_F(Profile, KeepsEventsWithTheirInstructions) {
   ProfileOptions options;
   options.errors = ProfileOptions::Errors::kNone;
@@ -180,7 +295,7 @@ TEST_F(Profile, RefusesWhatItCannotDo) {
     EXPECT_THAT(profile.error().message, HasSubstr(part));
   };
   refused({.parameters = {"speed=9"}}, "\"speed\" is no timing parameter");
-  refused({.parameters = {"barrier_cycles=1000"}}, "allowed are whole numbers from 4 to 60");
+  refused({.parameters = {"barrier_cycles=1000"}}, "allowed are whole numbers from 4 to 80");
   refused({.grid = {4, 1, 1}}, "a grid of 4 workgroups on axis 0; 3 were launched");
   refused({.grid = {3, 65536, 65536}}, "at most 16777216 are timed");
   refused({.useful_flops = -1}, "useful_flops is -1");
