@@ -206,6 +206,27 @@ void describe_useful(const ProfileAttention& attention, const LoopFlops& flops, 
   loop.useful_busy = loop.keys * per_key / flops.per_cycle / simd_cycles;
 }
 
+// Waves of a SIMD that work while the loop runs: those that pass its head, and those that execute at least half as much
+// meanwhile, as in kernels that have a loop of its own for each group of waves.
+double working_waves_per_simd(const CuResult& run, const std::vector<std::vector<u64>>& passes, const Window& window) {
+  std::vector<u64> executed(run.waves.size());
+  for (const Event& event : run.events)
+    if (window.holds(event.issue)) ++executed[event.wave];
+  double looping = 0, instructions = 0, working = 0;
+  for (std::size_t w = 0; w < executed.size(); ++w) {
+    if (!loops(passes[w])) continue;
+    ++looping;
+    instructions += static_cast<double>(executed[w]);
+  }
+  std::array<bool, timing::kSimds> used{};
+  for (std::size_t w = 0; w < executed.size(); ++w) {
+    if (!loops(passes[w]) && static_cast<double>(executed[w]) < instructions / looping / 2) continue;
+    ++working;
+    used[run.waves[w].simd] = true;
+  }
+  return working / static_cast<double>(std::count(used.begin(), used.end(), true));
+}
+
 ProfileLoop describe_loop(const LaunchCapture& capture, const CuResult& run, const timing::SteadyLoop& steady,
                           const std::vector<std::vector<u64>>& passes, const Window& window,
                           const ProfileOptions& options) {
@@ -217,11 +238,9 @@ ProfileLoop describe_loop(const LaunchCapture& capture, const CuResult& run, con
   loop.instructions = steady.instructions;
   loop.matrix_cycles = steady.matrix_cycles;
   double waves = 0;
-  std::array<bool, timing::kSimds> used{};
   for (std::size_t w = 0; w < passes.size(); ++w) {
     if (!loops(passes[w])) continue;
     ++waves;
-    used[run.waves[w].simd] = true;
     loop.trips += passes[w].size();
     loop.prologue += static_cast<double>(passes[w].front() - run.waves[w].start);
     const double last_trip = static_cast<double>(passes[w].back()) + loop.cycles;
@@ -230,7 +249,7 @@ ProfileLoop describe_loop(const LaunchCapture& capture, const CuResult& run, con
   loop.trips = static_cast<u64>(static_cast<double>(loop.trips) / waves + 0.5);
   loop.prologue /= waves;
   loop.epilogue /= waves;
-  loop.waves_per_simd = waves / static_cast<double>(std::count(used.begin(), used.end(), true));
+  loop.waves_per_simd = working_waves_per_simd(run, passes, window);
   if (options.attention) describe_useful(*options.attention, flops_in(run, program.ops, steady.head, window), loop);
   return loop;
 }

@@ -76,12 +76,13 @@ struct ProfileWave {
 
 // Steady state of the hottest loop.
 struct ProfileLoop {
-  std::uint64_t head = 0, tail = 0;   // offsets from the kernel's entry of its first instruction and its branch
-  std::uint64_t trips = 0;            // of a wave, mean
-  double cycles = 0;                  // a trip of a wave
-  double instructions = 0;            // a trip of a wave
-  double matrix_cycles = 0;           // a trip of a wave
-  double waves_per_simd = 0;          // so cycles / waves_per_simd of a SIMD's time pay for a wave's trip
+  std::uint64_t head = 0, tail = 0;  // offsets from the kernel's entry of its first instruction and its branch
+  std::uint64_t trips = 0;           // of a wave, mean
+  double cycles = 0;                 // a trip of a wave
+  double instructions = 0;           // a trip of a wave
+  double matrix_cycles = 0;          // a trip of a wave
+  // That work meanwhile, in this loop or another; so cycles / waves_per_simd of a SIMD's time pay for a wave's trip.
+  double waves_per_simd = 0;
   double prologue = 0, epilogue = 0;  // cycles before the first and after the last trip, mean over waves
   // With ProfileOptions::attention, else 0.
   std::uint32_t keys = 0;  // a trip

@@ -152,6 +152,31 @@ TEST(ProfileOf, RepeatedProductsAreNotUseful) {
   EXPECT_EQ(profile->loop->keys, 512u);
 }
 
+// Each wave has a loop of its own, as some kernels give each group of waves; both wait at the same barriers.
+TEST(ProfileOf, WavesOfAnotherLoopShareTheSimd) {
+  const std::string body =
+      ".rept 16\nv_mfma_f32_32x32x16_bf16 v[32:47], v[16:19], v[20:23], v[32:47]\n.endr\ns_barrier\n"
+      "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\n";
+  const std::string text =
+      "v_readfirstlane_b32 s9, v0\ns_mov_b32 s8, 16\ns_cmp_lt_u32 s9, 256\ns_cbranch_scc0 second\n" +
+      ("first:\n" + body) + "s_cbranch_scc1 first\ns_endpgm\n" + ("second:\n" + body) + "s_cbranch_scc1 second\n";
+  SimOptions simulator;
+  simulator.capture = SimCapture{};
+  const auto device = make_device();
+  check(device->set_options(simulator));
+  check(run(*device, assemble_kernel(text, {.workgroup = 512}), "k", {.block = {512, 1, 1}}, Args()));
+  ProfileOptions options;
+  options.attention = ProfileAttention{8, 8, 32};
+  const auto profile = device->last_profile(options);
+  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  ASSERT_TRUE(profile->loop);
+  EXPECT_EQ(profile->loop->waves_per_simd, 2);
+  EXPECT_EQ(profile->loop->keys, 512u);
+  // All MFMAs are useful here; two waves of a SIMD make 1,024 matrix cycles a trip.
+  EXPECT_DOUBLE_EQ(profile->loop->useful_busy, 1024 / profile->loop->cycles);
+  EXPECT_NEAR(profile->loop->useful_busy, profile->units.front().steady, 0.02);
+}
+
 // A prologue of two steps (operations 0 and 1), trips of three (2, 3, 4) whose work is their number, and an end (5).
 timing::WaveTrace looping(unsigned trips) {
   timing::WaveTrace wave;
