@@ -18,7 +18,7 @@ using timing::Event;
 
 constexpr double kCriticalShare = 0.8;  // a unit less busy than this does not limit the loop by itself
 
-// The middle half of the first looping wave's trips.
+// The middle half of the first looping wave's trips, those of its longest run when it enters the loop several times.
 struct Window {
   u64 begin = 0, end = 0;
   [[nodiscard]] double cycles() const { return static_cast<double>(end - begin); }
@@ -39,10 +39,25 @@ std::vector<std::vector<u64>> passes_of(const CuResult& run, u32 head) {
 
 bool loops(const std::vector<u64>& passes) { return passes.size() >= 3; }
 
-Window middle_of(const std::vector<std::vector<u64>>& passes) {
+// A wave's most passes through the head that no other code interrupts.
+std::vector<u64> longest_run(const CuResult& run, u32 wave, const timing::SteadyLoop& loop) {
+  std::vector<u64> longest, current;
+  for (const Event& event : run.events) {
+    if (event.wave != wave) continue;
+    if (event.op == loop.head) current.push_back(event.issue);
+    if (event.op >= loop.head && event.op <= loop.tail) continue;
+    if (current.size() > longest.size()) longest.swap(current);
+    current.clear();
+  }
+  return current.size() > longest.size() ? current : longest;
+}
+
+Window middle_of(const CuResult& run, const timing::SteadyLoop& loop, const std::vector<std::vector<u64>>& passes) {
   const auto first = std::find_if(passes.begin(), passes.end(), loops);
-  const std::size_t last = first->size() - 1, from = last / 4, to = std::max(from + 1, last - last / 4);
-  return {(*first)[from], (*first)[to]};
+  std::vector<u64> trips = longest_run(run, static_cast<u32>(first - passes.begin()), loop);
+  if (!loops(trips)) trips = *first;
+  const std::size_t last = trips.size() - 1, from = last / 4, to = std::max(from + 1, last - last / 4);
+  return {trips[from], trips[to]};
 }
 
 // Of a unit whose events do not tell when it is free again: what its instructions of the window weigh against all of
@@ -307,7 +322,7 @@ void describe_run(const LaunchCapture& capture, std::size_t group, const CuResul
   if (const Expected<timing::SteadyLoop> steady = timing::steady_loop(capture.kernel->program(), run)) {
     const std::vector<std::vector<u64>> passes = passes_of(run, steady->head);
     if (std::any_of(passes.begin(), passes.end(), loops)) {
-      window = middle_of(passes);
+      window = middle_of(run, *steady, passes);
       profile.loop = describe_loop(capture, run, *steady, passes, *window, options);
     }
   }

@@ -26,13 +26,15 @@ std::vector<Events> by_wave(const CuResult& result) {
   return waves;
 }
 
-// Instructions between passes through the head of each loop, over all waves; an inner loop's count for it alone only.
+// Instructions of each loop's trips, over all waves; code between two runs of a loop belongs to neither, and a loop
+// that no wave goes through twice is none.
 Loop hottest(const Program& program, const std::vector<Events>& waves, u64& instructions) {
   std::map<Loop, u64> weight;
   for (const Events& events : waves) {
     std::map<Loop, std::size_t> last;
     for (std::size_t i = 0; i + 1 < events.size(); ++i) {
       const u32 from = events[i]->op, to = events[i + 1]->op;
+      std::erase_if(last, [&](const auto& entry) { return to < entry.first.head || to > entry.first.tail; });
       if (to > from || program.ops[from].unit != Unit::kBranch) continue;
       const Loop loop{to, from};
       const auto previous = last.find(loop);

@@ -39,6 +39,19 @@ TEST(Steady, TwoWaves) {
   EXPECT_NEAR(static_cast<double>(steady->events.size()), 14, 2);
 }
 
+// A short loop before and after a long one, as a kernel has that masks the ends of each of two tiles: what lies between
+// its two runs is none of its trips.
+TEST(Steady, CodeBetweenTwoRunsOfALoopIsNotItsOwn) {
+  const Steps ends = repeat(micro().steps("fp8fp4_32 branch"), 3),
+              middle = repeat(micro().steps("fp8_32 add*4 branch"), 40);
+  const auto result = run_waves({micro().steps("add*7") + ends + middle + ends + micro().steps("rcp")});
+  const auto steady = steady_loop(micro().program(), result);
+  ASSERT_TRUE(steady.has_value()) << to_string(steady.error());
+  EXPECT_EQ(steady->head, micro().op("fp8_32"));
+  EXPECT_EQ(steady->trip_cycles, 64);
+  EXPECT_EQ(steady->instructions, 6);
+}
+
 TEST(Steady, NothingToSay) {
   const auto straight = run_waves({micro().steps("add*20")});
   const auto none = steady_loop(micro().program(), straight);
