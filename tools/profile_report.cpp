@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace zyfa::tools {
@@ -179,7 +180,7 @@ std::vector<Id> spaced_workgroups(const Id& grid, std::uint64_t count) {
   std::vector<Id> ids;
   for (std::uint64_t i = 0; i < taken; ++i) {
     const double place = taken == 1 ? 0 : static_cast<double>(i) / static_cast<double>(taken - 1);
-    const auto number = static_cast<std::uint64_t>(place * static_cast<double>(total - 1) + 0.5);
+    const auto number = static_cast<std::uint64_t>(std::llround(place * static_cast<double>(total - 1)));
     ids.push_back({static_cast<std::uint32_t>(number % grid[0]), static_cast<std::uint32_t>(number / grid[0] % grid[1]),
                    static_cast<std::uint32_t>(number / grid[0] / grid[1])});
   }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -261,7 +262,7 @@ ProfileLoop describe_loop(const LaunchCapture& capture, const CuResult& run, con
     const double last_trip = static_cast<double>(passes[w].back()) + loop.cycles;
     loop.epilogue += std::max(0.0, static_cast<double>(run.waves[w].end) - last_trip);
   }
-  loop.trips = static_cast<u64>(static_cast<double>(loop.trips) / waves + 0.5);
+  loop.trips = static_cast<u64>(std::llround(static_cast<double>(loop.trips) / waves));
   loop.prologue /= waves;
   loop.epilogue /= waves;
   loop.waves_per_simd = working_waves_per_simd(run, passes, window);
@@ -273,7 +274,7 @@ std::string critical_of(const LaunchProfile& profile) {
   const auto share = [&](const ProfileUnit& unit) { return profile.loop ? unit.steady : unit.whole; };
   const auto busiest = std::max_element(profile.units.begin(), profile.units.end(),
                                         [&](const auto& a, const auto& b) { return share(a) < share(b); });
-  const std::string unit = fmt::format("{} ({:.1f}% busy)", busiest->name, 100 * share(*busiest));
+  std::string unit = fmt::format("{} ({:.1f}% busy)", busiest->name, 100 * share(*busiest));
   if (share(*busiest) >= kCriticalShare) return unit;
   std::vector<ProfileShare> sums;
   for (const ProfileWave& wave : profile.waves) {
