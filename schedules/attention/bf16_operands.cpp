@@ -38,16 +38,21 @@ void apply_scale(StageWriter& w, const SetupRegs& s, const std::string& queries,
   constexpr std::int32_t kLeast = 0x00800000;  // 2^-126, the least that is not flushed
   const Reg scale = w.reg("scale");
   const Reg sign = w.stemp("sign");
-  w.op(Op::kSAshrI32, {sign, s.lengths.sub(3), Imm{31}});
+  w.op(Op::kSAshrI32, {sign, s.args.lengths.sub(3), Imm{31}});
   w.op(Op::kSAndB32, {sign, sign, Imm{static_cast<std::int32_t>(0x80008000)}}, "both halves of a bf16 pair");
-  w.op(Op::kSAndB32, {scale, s.lengths.sub(3), Imm{0x7fffffff}});
+  w.op(Op::kSAndB32, {scale, s.args.lengths.sub(3), Imm{0x7fffffff}});
   w.op(Op::kSMaxI32, {scale, scale, Imm{kLeast}}, "|scale|; positive floats order as integers");
+  // By a branch: only a negative scale waits here for Q.
+  const jit::Label positive = w.new_label();
+  w.op(Op::kSCmpEqU32, {sign, Imm{0}});
+  w.op(Op::kSCbranchScc1, {positive});
   for (std::uint32_t step = 0; step < steps; ++step) {
     for (std::uint16_t r = 0; r < 4; ++r) {
       const Reg pair = w.reg(queries, step).sub(r);
       w.op(Op::kVXorB32, {pair, sign, pair});
     }
   }
+  w.place(positive);
 }
 
 }  // namespace zyfa::schedules::forward

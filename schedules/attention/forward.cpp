@@ -34,6 +34,8 @@ std::vector<Tile> make_tiles() {
       scalar_tile("batch", kConstant, 1),
       scalar_tile("row0", kConstant, 1),
       scalar_tile("query_length", kConstant, 1),
+      scalar_tile("o_args", kConstant, 8),
+      scalar_tile("lse_args", kConstant, 6),
   };
   for (const std::string operand : {"k", "v"}) {
     tiles.push_back(scalar_tile(operand + "_desc", kState, 4));
@@ -91,7 +93,7 @@ Expected<Algorithm> attention_forward(const KernelSpec& spec) {
   algorithm.tiles = make_tiles();
   algorithm.stages = make_stages();
   algorithm.legal_waves = {4, 8};
-  algorithm.setup = [shape](StageWriter& w) { forward::setup(w, shape); };
+  algorithm.setup = [shape](StageWriter& w) { return forward::setup(w, shape); };
   algorithm.finish = [shape](StageWriter& w) { forward::finish(w, shape); };
   return algorithm;
 }

@@ -22,7 +22,7 @@ struct Shape {
   LseOutput lse;
 };
 
-void setup(StageWriter& w, const Shape& shape);
+SetupRest setup(StageWriter& w, const Shape& shape);
 void load_keys(StageWriter& w);
 void load_values(StageWriter& w);
 void read_keys(StageWriter& w);

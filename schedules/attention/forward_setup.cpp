@@ -15,31 +15,21 @@ using jit::Op;
 using jit::Reg;
 
 constexpr auto kQ = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, q));
-constexpr auto kK = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, k));
-constexpr auto kV = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, v));
 
-void load_queries(StageWriter& w, const SetupRegs& s) {
-  const auto [desc, offset] = locate_queries(w, s, kQ, kRowBytes);
-  for (std::uint32_t step = 0; step < kHeadSteps; ++step) {
-    w.op(Op::kBufferLoadDwordx4, {w.reg("q", step), offset, desc, Imm{0}}, "Q^T operand, rows past the end read 0",
-         {.offset = static_cast<std::int32_t>(32 * step), .offen = true});
-  }
+QueryLoads locate_queries(StageWriter& w, const SetupRegs& s) {
+  std::vector<Reg> to;
+  for (std::uint32_t step = 0; step < kHeadSteps; ++step) to.push_back(w.reg("q", step));
+  return {w, s, kRowBytes, std::move(to)};
 }
 
-// Descriptor and per-lane offset of K or V. LDS placement is linear in the lane, so the bank swizzle permutes the
-// 16-byte chunks of the memory row that a lane fetches (gfx950-isa.md 3.1): K by row % 16, V by 4 * (row % 4).
-void prepare_operand(StageWriter& w, const SetupRegs& s, const std::string& name, std::int32_t args_offset) {
-  const Reg args = w.stemp(name + "_args", 8);
-  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{args_offset}}, name + ": address and strides");
-  const Reg desc = w.reg(name + "_desc");
-  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
-  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
-  add_scaled(w, desc.sub(0, 2), s.key_head, args.sub(4, 2), "key head");
-  w.op(Op::kSMovB32, {desc.sub(2), Imm{0}});
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
-  w.op(Op::kSMovB32, {w.reg(name + "_left"), s.lengths.sub(1)}, "keys not yet loaded");
-  w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
+// Of the first load: the lane's row, and its 16-byte chunk of the memory row in bytes. LDS placement is linear in the
+// lane, so the bank swizzle permutes the chunks of the memory row that a lane fetches (gfx950-isa.md 3.1): K by
+// row % 16, V by 4 * (row % 4).
+struct LanePlace {
+  Reg row, byte;  // VGPRs
+};
 
+LanePlace place_lane(StageWriter& w, const SetupRegs& s, const std::string& name) {
   const Reg in_load = w.vtemp(name + "_row");
   const Reg row = w.vtemp(name + "_group_row");
   const Reg chunk = w.vtemp(name + "_chunk");
@@ -55,10 +45,22 @@ void prepare_operand(StageWriter& w, const SetupRegs& s, const std::string& name
     w.op(Op::kVLshlrevB32, {swizzle, Imm{2}, in_load});
   }
   w.op(Op::kVXorB32, {chunk, swizzle, chunk}, "chunk of the memory row");
-  const Reg offset = w.reg(name + "_offset");
-  w.op(Op::kVMulLoU32, {offset, row, args.sub(2)});
   w.op(Op::kVLshlrevB32, {chunk, Imm{4}, chunk});
-  w.op(Op::kVAddU32, {offset, offset, chunk});
+  return {row, chunk};
+}
+
+// Descriptor and per-lane offset of K or V.
+void describe_operand(StageWriter& w, const SetupRegs& s, const std::string& name, Reg args, const LanePlace& place) {
+  const Reg desc = w.reg(name + "_desc");
+  const Reg address = desc.sub(0, 2);
+  add_scaled(w, address, args.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
+  add_scaled(w, address, s.key_head, args.sub(4, 2), "key head");
+  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
+  w.op(Op::kSMovB32, {w.reg(name + "_left"), s.args.lengths.sub(1)}, "keys not yet loaded");
+  w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
+  const Reg offset = w.reg(name + "_offset");
+  w.op(Op::kVMulLoU32, {offset, place.row, args.sub(2)});
+  w.op(Op::kVAddU32, {offset, offset, place.byte});
 }
 
 // K fragment: lane reads key lane % 32, chunk 2 * step + half of the swizzled row; the step only flips address bits.
@@ -75,9 +77,10 @@ void prepare_key_reads(StageWriter& w, const SetupRegs& s) {
   }
 }
 
-void clear_state(StageWriter& w) {
-  for (std::uint32_t block = 0; block < kHeadBlocks; ++block) {
-    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("out", block).sub(r), Imm{0}});
+void clear_state(StageWriter& w, QueryLoads& queries) {
+  for (std::uint32_t block = kBlocksClearedFirst; block < kHeadBlocks; ++block) {
+    clear_output(w, block, block + 1);
+    queries.load(w, 2);
   }
   // Low enough that any real score moves it, finite so that a masked score (-inf) minus it is -inf and not NaN.
   w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{-3.0e38F}});
@@ -86,20 +89,41 @@ void clear_state(StageWriter& w) {
   w.op(Op::kSMovB32, {w.reg("key_position"), Imm{0}});
 }
 
-}  // namespace
-
-void setup(StageWriter& w, const Shape& shape) {
-  const SetupRegs s = begin_setup(w, shape.mask);
-  w.op(Op::kSLshlB32, {w.reg("wave_lds"), w.wave(), Imm{10}}, "this wave's share of a load round");
-  load_queries(w, s);
-  prepare_operand(w, s, "k", kK);
-  prepare_operand(w, s, "v", kV);
-  prepare_key_reads(w, s);
-  prepare_value_reads(w, s, "v_read");
+// What no load needs.
+void finish_setup(StageWriter& w, const Shape& shape, SetupRegs s) {
+  locate_rows(w, shape.mask, s);
+  QueryLoads queries = locate_queries(w, s);
+  queries.load(w, 2);
   prepare_limits(w, shape.mask, s);
   count_trips(w, shape.mask, s);
-  clear_state(w);
+  queries.load(w, 2);
+  clear_state(w, queries);
+  queries.load_rest(w);
   apply_scale(w, s, "q", kHeadSteps);
+}
+
+// Under the latency of the first keys.
+SetupRest continue_setup(StageWriter& w, const Shape& shape, const SetupRegs& s, const LanePlace& value_place) {
+  describe_operand(w, s, "v", s.args.v, value_place);
+  return {{"load_k", "load_v"}, [shape, s](StageWriter& later) {
+            finish_setup(later, shape, s);
+            return SetupRest{};
+          }};
+}
+
+}  // namespace
+
+SetupRest setup(StageWriter& w, const Shape& shape) {
+  SetupRegs s = begin_setup(w, {.tensors = kQ, .output = true, .lse = shape.lse});
+  w.op(Op::kSLshlB32, {w.reg("wave_lds"), w.wave(), Imm{10}}, "this wave's share of a load round");
+  const LanePlace key_place = place_lane(w, s, "k");
+  const LanePlace value_place = place_lane(w, s, "v");
+  prepare_key_reads(w, s);
+  prepare_value_reads(w, s, "v_read");
+  clear_output(w, 0, kBlocksClearedFirst);
+  locate_key_head(w, s);
+  describe_operand(w, s, "k", s.args.k, key_place);
+  return {{"load_k"}, [=](StageWriter& later) { return continue_setup(later, shape, s, value_place); }};
 }
 
 }  // namespace zyfa::schedules::forward

@@ -56,6 +56,8 @@ std::vector<Tile> make_tiles(const Variant& v) {
       scalar_tile("batch", kConstant, 1),
       scalar_tile("row0", kConstant, 1),
       scalar_tile("query_length", kConstant, 1),
+      scalar_tile("o_args", kConstant, 8),
+      scalar_tile("lse_args", kConstant, 6),
   };
   tiles.push_back(vector_tile("factor", kIteration, 1));
   tiles.back().starts_at_zero = true;
@@ -234,7 +236,7 @@ Expected<Algorithm> attention_forward_fp8(const KernelSpec& spec) {
     algorithm.before = std::make_shared<const Algorithm>(
         near_attention({.head_dim = v.head_dim, .mask = v.mask, .sum_registers = v.sum_registers()}));
   }
-  algorithm.setup = [v](StageWriter& w) { fp8::setup(w, v); };
+  algorithm.setup = [v](StageWriter& w) { return fp8::setup(w, v); };
   algorithm.finish = [v](StageWriter& w) { fp8::finish(w, v); };
   return algorithm;
 }

@@ -84,7 +84,7 @@ struct Variant {
 [[nodiscard]] forward::OperandTile key_tile(const Variant& v);
 [[nodiscard]] forward::OperandTile value_tile();
 
-void setup(StageWriter& w, const Variant& v);
+SetupRest setup(StageWriter& w, const Variant& v);
 void load_keys(StageWriter& w, const Variant& v);
 void load_values(StageWriter& w);
 void read_keys(StageWriter& w, const Variant& v);

@@ -9,7 +9,6 @@ namespace {
 
 using forward::add_scaled;
 using forward::kBufferWord3;
-using forward::row_span;
 using forward::SetupRegs;
 using jit::FloatImm;
 using jit::Imm;
@@ -17,11 +16,6 @@ using jit::Op;
 using jit::Reg;
 
 constexpr auto kQ = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, q));
-constexpr auto kK = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, k));
-constexpr auto kV = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, v));
-constexpr auto kQDescale = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, q_descale));
-constexpr auto kKDescale = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, k_descale));
-constexpr auto kVDescale = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, v_descale));
 
 constexpr std::int32_t kFourOnes = 0x38383838;  // e4m3 1.0 in each byte
 
@@ -29,16 +23,14 @@ Imm imm(std::uint32_t value) { return Imm{static_cast<std::int32_t>(value)}; }
 
 // Q^T operand: lane reads query lane % 32; 16-byte pieces 16 * half and 32 + 16 * half of each 64 dims, as K's
 // fragments.
-void load_queries(StageWriter& w, const SetupRegs& s, const Variant& v) {
-  const auto [desc, offset] = forward::locate_queries(w, s, kQ, v.head_dim);
+forward::QueryLoads locate_queries(StageWriter& w, const SetupRegs& s, const Variant& v) {
+  std::vector<Reg> to;
   for (std::uint32_t step = 0; step < v.steps(); ++step) {
     for (std::uint16_t part = 0; part < 2; ++part) {
-      w.op(Op::kBufferLoadDwordx4,
-           {w.reg("q", step).sub(static_cast<std::uint16_t>(4 * part), 4), offset, desc, Imm{0}},
-           "Q^T operand, rows past the end read 0",
-           {.offset = static_cast<std::int32_t>(kStepDims * step + 32 * part), .offen = true});
+      to.push_back(w.reg("q", step).sub(static_cast<std::uint16_t>(4 * part), 4));
     }
   }
+  return {w, s, v.head_dim, std::move(to)};
 }
 
 // K fragment: lane reads key lane % 32, chunks half and 2 + half of each 64 dims, of the swizzled row. What the swizzle
@@ -86,22 +78,34 @@ void prepare_value_reads(StageWriter& w, const SetupRegs& s) {
   }
 }
 
-// The value of a descale for this batch and key head, 1 when the caller gave none.
-Reg load_descale(StageWriter& w, const SetupRegs& s, std::int32_t args_offset, const std::string& name, Reg to) {
-  const Reg pointer = w.stemp(name + "_pointer", 2);
-  const Reg strides = w.stemp(name + "_strides", 4);
+// Loads the value of a descale for this batch and key head, 1 when the caller gave none. `args`: DescaleArgs, of which
+// the address is moved.
+void load_descale(StageWriter& w, const SetupRegs& s, Reg args, const std::string& name, Reg to) {
+  const Reg address = args.sub(0, 2);
   const Reg any = w.stemp(name + "_given");
   const jit::Label none = w.new_label();
-  w.op(Op::kSLoadDwordx2, {pointer, w.reg("kernarg"), Imm{args_offset}}, name + ": address");
-  w.op(Op::kSLoadDwordx4, {strides, w.reg("kernarg"), Imm{args_offset + 8}}, name + ": batch and head stride");
   w.op(Op::kSMovB32, {to, FloatImm{1.0F}});
-  w.op(Op::kSOrB32, {any, pointer.sub(0), pointer.sub(1)});
+  w.op(Op::kSOrB32, {any, address.sub(0), address.sub(1)});
   w.op(Op::kSCbranchScc0, {none});
-  add_scaled(w, pointer, w.reg("batch"), strides.sub(0, 2), "batch");
-  add_scaled(w, pointer, s.key_head, strides.sub(2, 2), "key head");
-  w.op(Op::kSLoadDword, {to, pointer, Imm{0}}, name);
+  add_scaled(w, address, w.reg("batch"), args.sub(2, 2), "batch");
+  add_scaled(w, address, s.key_head, args.sub(4, 2), "key head");
+  w.op(Op::kSLoadDword, {to, address, Imm{0}}, name);
   w.place(none);
-  return to;
+}
+
+struct Descales {
+  Reg q, k;  // SGPRs, on their way
+};
+
+Descales load_descales(StageWriter& w, const SetupRegs& s, forward::QueryLoads& queries) {
+  constexpr std::uint16_t kArgs = sizeof(DescaleArgs) / 4;
+  const Descales descales{w.stemp("q_descale"), w.stemp("k_descale")};
+  load_descale(w, s, s.args.descales.sub(0, kArgs), "q_descale", descales.q);
+  queries.load(w);
+  load_descale(w, s, s.args.descales.sub(kArgs, kArgs), "k_descale", descales.k);
+  queries.load(w);
+  load_descale(w, s, s.args.descales.sub(2 * kArgs, kArgs), "v_descale", w.reg("v_descale"));
+  return descales;
 }
 
 // Q holds codes; a negative scale of the scores moves into them, exactly.
@@ -132,16 +136,13 @@ void negate_queries(StageWriter& w, Reg sign, const Variant& v) {
 
 // The scale of the raw scores in units, positive (row maxima are taken before it): its sign moves into Q, and 0 becomes
 // a scale so small that every probability rounds to 1 while a masked score stays -inf.
-void apply_scale(StageWriter& w, const SetupRegs& s, const Variant& v) {
+void apply_scale(StageWriter& w, const SetupRegs& s, const Descales& descales, const Variant& v) {
   constexpr std::int32_t kTiny = 0x0d800000;  // 2^-100
-  const Reg q_descale = load_descale(w, s, kQDescale, "q_descale", w.stemp("q_descale"));
-  const Reg k_descale = load_descale(w, s, kKDescale, "k_descale", w.stemp("k_descale"));
-  load_descale(w, s, kVDescale, "v_descale", w.reg("v_descale"));
   const Reg product = w.vtemp("score_scale");
-  w.op(Op::kVMovB32, {product, s.lengths.sub(3)}, "softmax scale * log2(e)");
+  w.op(Op::kVMovB32, {product, s.args.lengths.sub(3)}, "softmax scale * log2(e)");
   w.op(Op::kVMulF32, {product, FloatImm{v.units()}, product}, "in units");
-  w.op(Op::kVMulF32, {product, q_descale, product});
-  w.op(Op::kVMulF32, {product, k_descale, product});
+  w.op(Op::kVMulF32, {product, descales.q, product});
+  w.op(Op::kVMulF32, {product, descales.k, product});
   w.op(Op::kVFmaF32, {product, product, Imm{0}, product}, "an infinite scale is NaN for every row");
   const Reg bits = w.stemp("scale_bits");
   const Reg sign = w.stemp("sign");
@@ -234,9 +235,10 @@ void set_constants(StageWriter& w, const Variant& v) {
   }
 }
 
-void clear_state(StageWriter& w, const Variant& v) {
-  for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
-    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("out", block).sub(r), Imm{0}});
+void clear_state(StageWriter& w, const Variant& v, forward::QueryLoads& queries) {
+  for (std::uint32_t block = forward::kBlocksClearedFirst; block < forward::kOutputBlocks; ++block) {
+    forward::clear_output(w, block, block + 1);
+    queries.load(w, 2);
   }
   for (std::uint16_t r = 0; r < v.sum_registers(); ++r) w.op(Op::kVMovB32, {w.reg("row_sum").sub(r), Imm{0}});
   w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{v.folded() ? 0.0F : kNoReference}});
@@ -306,18 +308,58 @@ void take_over_trips(StageWriter& w) {
   w.op(Op::kSMaxI32, {w.trips(), w.trips(), Imm{0}}, "blocks between the first and the diagonal");
 }
 
+// The first block of each operand and the second: the row where the second begins, and how many rows they have less
+// one, below 0 for none.
+struct FirstBlocks {
+  Reg second_row, rows, second_rows;  // SGPRs; behind near keys `rows` is that of all
+};
+
+Reg count_rows(StageWriter& w, Reg rows, const std::string& name) {
+  const Reg count = w.stemp(name);
+  w.op(Op::kSMinI32, {count, rows, imm(kKeyTile)});
+  w.op(Op::kSMaxI32, {count, count, Imm{0}});
+  w.op(Op::kSSubI32, {count, count, Imm{1}}, "rows of the block, less one");
+  return count;
+}
+
+// The first block, which holds a sink if there is one, then from the last block down to the second: the row maximum is
+// nearly always found in the first two visited, and the reference then stays. Behind near keys there is no first block
+// to visit.
+FirstBlocks find_first_blocks(StageWriter& w, const SetupRegs& s, const Variant& v) {
+  FirstBlocks first;
+  const Reg key_length = s.args.lengths.sub(1);
+  const Reg left = w.stemp("keys_left");
+  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
+  first.second_row = w.stemp("last_block");
+  w.op(Op::kSLshlB32, {first.second_row, w.trips(), Imm{6}});
+  if (!v.near) {
+    w.op(Op::kSSubI32, {first.second_row, first.second_row, Imm{kBlock}});
+    w.op(Op::kSMaxI32, {first.second_row, first.second_row, Imm{0}}, "from the first block to the last");
+  }
+  w.op(Op::kSSubI32, {left, key_length, first.second_row});
+  first.second_rows = count_rows(w, left, "second_rows");
+  first.rows = v.near ? first.second_rows : count_rows(w, key_length, "first_rows");
+  return first;
+}
+
+// Bytes in range of a block; a row's stride is never below its bytes (checked at launch).
+void block_span(StageWriter& w, Reg to, Reg rows_less_one, Reg stride, const forward::OperandTile& tile) {
+  w.op(Op::kSMulI32, {to, rows_less_one, stride});
+  w.op(Op::kSAddI32, {to, to, imm(tile.row_bytes)});
+  w.op(Op::kSMaxI32, {to, to, Imm{0}}, tile.name + ": bytes in range, so that rows past the end read 0");
+}
+
 // Of an operand: the bytes in range of its first block, of the second, and of the others; the way to the second and to
-// the others. `last`: the row where the second begins; behind near keys all are alike.
-void start_operand(StageWriter& w, const Variant& v, const forward::OperandTile& tile, Reg last) {
+// the others. Behind near keys all are alike.
+void start_operand(StageWriter& w, const Variant& v, const forward::OperandTile& tile, const FirstBlocks& first) {
   const std::string& name = tile.name;
   const Reg stride = w.reg(name + "_stride");
   const Reg step = w.reg(name + "_step");
   const Reg back = w.reg(name + "_back");
   const Reg full = w.reg(name + "_full");
-  const Reg left = w.reg(name + "_left");
   constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
-  if (v.near) forward::step_operand(w, tile, last);
-  row_span(w, w.reg(name + "_desc").sub(2), {left, kKeyTile, stride, tile.row_bytes}, name);
+  if (v.near) forward::step_operand(w, tile, first.second_row);
+  block_span(w, w.reg(name + "_desc").sub(2), first.rows, stride, tile);
   w.op(Op::kSMulI32, {full, stride, Imm{kBlock - 1}});
   w.op(Op::kSAddU32, {full, full, imm(tile.row_bytes)}, name + ": bytes in range of a whole block");
   w.op(Op::kSMulI32, {back.sub(0), stride, Imm{-kBlock}});
@@ -329,10 +371,9 @@ void start_operand(StageWriter& w, const Variant& v, const forward::OperandTile&
     w.op(Op::kSMovB32, {w.reg(name + "_span"), full});
     return;
   }
-  w.op(Op::kSMulI32, {step.sub(0), last, stride});
-  w.op(Op::kSMulHiU32, {step.sub(1), last, stride});
-  w.op(Op::kSSubI32, {left, left, last});
-  row_span(w, w.reg(name + "_span"), {left, kKeyTile, stride, tile.row_bytes}, name);
+  w.op(Op::kSMulI32, {step.sub(0), first.second_row, stride});
+  w.op(Op::kSMulHiU32, {step.sub(1), first.second_row, stride});
+  block_span(w, w.reg(name + "_span"), first.second_rows, stride, tile);
 }
 
 // Positions as mask() keeps them: of the first block as it is, of the others less a block, so that what lies past the
@@ -357,46 +398,69 @@ void start_mask(StageWriter& w, const Variant& v, Reg last) {
   w.op(Op::kSCselectB32, {jump, Imm{-2 * kBlock}, jump});
 }
 
-// The first block, which holds a sink if there is one, then from the last block down to the second: the row maximum is
-// nearly always found in the first two visited, and the reference then stays. Behind near keys there is no first block
-// to visit.
-void start_blocks(StageWriter& w, const Variant& v) {
-  const Reg last = w.stemp("last_block");
-  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
-  w.op(Op::kSLshlB32, {last, w.trips(), Imm{6}});
-  if (!v.near) {
-    w.op(Op::kSSubI32, {last, last, Imm{kBlock}});
-    w.op(Op::kSMaxI32, {last, last, Imm{0}}, "from the first block to the last");
-  }
-  start_operand(w, v, key_tile(v), last);
-  start_operand(w, v, value_tile(), last);
-  start_mask(w, v, last);
-}
+// What the first loads of K leave for the time they take.
+struct Rest {
+  SetupRegs regs;
+  forward::LanePlaces values;
+  FirstBlocks first;
+};
 
-}  // namespace
-
-void setup(StageWriter& w, const Variant& v) {
-  const SetupRegs s = v.near ? forward::resume_setup(w) : forward::begin_setup(w, v.mask);
-  load_queries(w, s, v);
-  forward::prepare_operand(w, s, key_tile(v), kK);
-  forward::prepare_operand(w, s, value_tile(), kV);
-  prepare_key_reads(w, s, v);
-  prepare_value_reads(w, s);
-  v.always_exponents() ? prepare_dense_ones(w, s) : prepare_sparse_ones(w, s);
-  set_constants(w, v);
-  if (v.near) {
-    take_over_trips(w);
-  } else {
-    forward::prepare_limits(w, v.mask, s);
-    forward::count_trips(w, v.mask, s);
-    clear_state(w, v);
-  }
-  start_blocks(w, v);
-  apply_scale(w, s, v);
+SetupRest finish_setup(StageWriter& w, const Variant& v, const SetupRegs& s, const Descales& descales) {
+  apply_scale(w, s, descales, v);
   if (v.near) {
     take_over_sums(w, v);
     take_over_reference(w, v);
   }
+  return {};
+}
+
+// What no load needs. The descales are not waited for here.
+SetupRest prepare_loop(StageWriter& w, const Variant& v, const Rest& rest) {
+  const SetupRegs& s = rest.regs;
+  forward::QueryLoads queries = locate_queries(w, s, v);
+  queries.load(w);
+  const Descales descales = load_descales(w, s, queries);
+  if (!v.near) {
+    forward::prepare_limits(w, v.mask, s);
+    clear_state(w, v, queries);
+  }
+  queries.load_rest(w);
+  start_mask(w, v, rest.first.second_row);
+  set_constants(w, v);
+  return {{"load_k", "load_v"},
+          [v, s, descales](StageWriter& later) { return finish_setup(later, v, s, descales); },
+          v.near ? RestPlace::kUnderFirstLoads : RestPlace::kLate};
+}
+
+SetupRest continue_setup(StageWriter& w, const Variant& v, const Rest& rest) {
+  forward::describe_operand(w, rest.regs, value_tile(), rest.regs.args.v, rest.values);
+  start_operand(w, v, value_tile(), rest.first);
+  return {{"load_k", "load_v"}, [v, rest](StageWriter& later) { return prepare_loop(later, v, rest); }};
+}
+
+}  // namespace
+
+SetupRest setup(StageWriter& w, const Variant& v) {
+  const forward::ArgumentChoice choice{.tensors = kQ, .descales = true, .output = true, .lse = v.lse};
+  SetupRegs s = v.near ? forward::resume_setup(w, choice) : forward::begin_setup(w, choice);
+  const forward::LanePlaces keys = forward::place_lanes(w, s, key_tile(v));
+  const forward::LanePlaces values = forward::place_lanes(w, s, value_tile());
+  prepare_key_reads(w, s, v);
+  prepare_value_reads(w, s);
+  v.always_exponents() ? prepare_dense_ones(w, s) : prepare_sparse_ones(w, s);
+  if (!v.near) forward::clear_output(w, 0, forward::kBlocksClearedFirst);
+  forward::locate_key_head(w, s);
+  if (v.near) {
+    take_over_trips(w);
+  } else {
+    forward::locate_rows(w, v.mask, s);
+    forward::count_trips(w, v.mask, s);
+  }
+  const FirstBlocks first = find_first_blocks(w, s, v);
+  forward::describe_operand(w, s, key_tile(v), s.args.k, keys);
+  start_operand(w, v, key_tile(v), first);
+  const Rest rest{s, values, first};
+  return {{"load_k"}, [v, rest](StageWriter& later) { return continue_setup(later, v, rest); }};
 }
 
 }  // namespace zyfa::schedules::fp8

@@ -93,7 +93,7 @@ Algorithm near_attention(const NearShape& shape) {
   algorithm.tiles = make_tiles(shape);
   algorithm.stages = make_stages(shape);
   algorithm.legal_waves = {4, 8};
-  algorithm.setup = [shape](StageWriter& w) { near::setup(w, shape); };
+  algorithm.setup = [shape](StageWriter& w) { return near::setup(w, shape); };
   return algorithm;
 }
 

@@ -11,7 +11,7 @@ namespace zyfa::schedules::near {
 [[nodiscard]] forward::OperandTile key_tile(const NearShape& shape);
 [[nodiscard]] forward::OperandTile value_tile();
 
-void setup(StageWriter& w, const NearShape& shape);
+SetupRest setup(StageWriter& w, const NearShape& shape);
 void load_keys(StageWriter& w, const NearShape& shape);
 void load_values(StageWriter& w);
 void scores(StageWriter& w, const NearShape& shape);

@@ -15,17 +15,13 @@ using jit::Op;
 using jit::Reg;
 
 constexpr auto kQ = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, q_near));
-constexpr auto kK = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, k_near));
-constexpr auto kV = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, v_near));
 
 Imm imm(std::uint32_t value) { return Imm{static_cast<std::int32_t>(value)}; }
 
-void load_queries(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
-  const auto [desc, offset] = forward::locate_queries(w, s, kQ, 2 * shape.head_dim);
-  for (std::uint32_t step = 0; step < shape.head_dim / 16; ++step) {
-    w.op(Op::kBufferLoadDwordx4, {w.reg("near_q", step), offset, desc, Imm{0}}, "Q^T operand, rows past the end read 0",
-         {.offset = static_cast<std::int32_t>(32 * step), .offen = true});
-  }
+forward::QueryLoads locate_queries(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
+  std::vector<Reg> to;
+  for (std::uint32_t step = 0; step < shape.head_dim / 16; ++step) to.push_back(w.reg("near_q", step));
+  return {w, s, 2 * shape.head_dim, std::move(to)};
 }
 
 // K fragment: lane reads key lane % 32, chunk 2 * step + half of the swizzled row.
@@ -57,7 +53,7 @@ void choose_blocks(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
   forward::count_trips(w, shape.mask, s);
   w.op(Op::kSMovB32, {blocks, w.trips()});
   if (shape.mask == MaskKind::kCausal) {
-    w.op(Op::kSSubI32, {from, s.lengths.sub(1), s.lengths.sub(0)});
+    w.op(Op::kSSubI32, {from, s.args.lengths.sub(1), s.args.lengths.sub(0)});
     // Of 256 queries whatever the workgroup has, so that every placement gives the same bits.
     const Reg first_row = w.stemp("first_row");
     w.op(Op::kSAndB32, {first_row, s.group_row, Imm{-static_cast<std::int32_t>(kNearQueries)}});
@@ -79,15 +75,32 @@ void choose_blocks(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
   }
 }
 
-void clear_state(StageWriter& w, const NearShape& shape) {
-  for (std::uint32_t block = 0; block < forward::kHeadBlocks; ++block) {
-    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("out", block).sub(r), Imm{0}});
+void clear_state(StageWriter& w, const NearShape& shape, forward::QueryLoads& queries) {
+  for (std::uint32_t block = forward::kBlocksClearedFirst; block < forward::kHeadBlocks; ++block) {
+    forward::clear_output(w, block, block + 1);
+    queries.load(w, 3);
   }
   for (std::uint16_t r = 0; r < shape.sum_registers; ++r) w.op(Op::kVMovB32, {w.reg("row_sum").sub(r), Imm{0}});
   // Low enough that any real score moves it, finite so that a masked score (-inf) minus it is -inf and not NaN.
   w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{-3.0e38F}});
   w.op(Op::kVMovB32, {w.reg("reference_limit"), FloatImm{-3.0e38F}});
   w.op(Op::kSMovB32, {w.reg("key_position"), Imm{0}});
+}
+
+// Under the latency of the first keys.
+SetupRest continue_setup(StageWriter& w, const NearShape& shape, const SetupRegs& s,
+                         const forward::LanePlaces& values) {
+  forward::describe_operand(w, s, value_tile(), s.args.v, values);
+  return {{"load_k", "load_v"}, [=](StageWriter& later) {
+            forward::QueryLoads queries = locate_queries(later, s, shape);
+            queries.load(later, 2);
+            forward::prepare_limits(later, shape.mask, s);
+            queries.load(later, 2);
+            clear_state(later, shape, queries);
+            queries.load_rest(later);
+            forward::apply_scale(later, s, "near_q", shape.head_dim / 16);
+            return SetupRest{};
+          }};
 }
 
 // One jump to the diagonal, then block by block.
@@ -105,17 +118,18 @@ forward::OperandTile key_tile(const NearShape& shape) {
 
 forward::OperandTile value_tile() { return {"v", forward::kRowBytes, forward::Swizzle::kTransposeB16}; }
 
-void setup(StageWriter& w, const NearShape& shape) {
-  const SetupRegs s = forward::begin_setup(w, shape.mask);
-  load_queries(w, s, shape);
-  forward::prepare_operand(w, s, key_tile(shape), kK);
-  forward::prepare_operand(w, s, value_tile(), kV);
+SetupRest setup(StageWriter& w, const NearShape& shape) {
+  SetupRegs s = forward::begin_setup(w, {.tensors = kQ});
+  const forward::LanePlaces keys = forward::place_lanes(w, s, key_tile(shape));
+  const forward::LanePlaces values = forward::place_lanes(w, s, value_tile());
   prepare_key_reads(w, s, shape);
   forward::prepare_value_reads(w, s, "near_v_read");
-  forward::prepare_limits(w, shape.mask, s);
+  forward::clear_output(w, 0, forward::kBlocksClearedFirst);
+  forward::locate_key_head(w, s);
+  forward::locate_rows(w, shape.mask, s);
+  forward::describe_operand(w, s, key_tile(shape), s.args.k, keys);
   choose_blocks(w, s, shape);
-  clear_state(w, shape);
-  forward::apply_scale(w, s, "near_q", shape.head_dim / 16);
+  return {{"load_k"}, [=](StageWriter& later) { return continue_setup(later, shape, s, values); }};
 }
 
 void load_keys(StageWriter& w, const NearShape& shape) {

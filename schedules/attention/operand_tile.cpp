@@ -55,23 +55,13 @@ void swizzle_chunk(StageWriter& w, Reg chunk, Reg row, const OperandTile& tile) 
 
 }  // namespace
 
-void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile, std::int32_t args_offset) {
+LanePlaces place_lanes(StageWriter& w, const SetupRegs& s, const OperandTile& tile) {
   const std::string& name = tile.name;
-  const Reg args = w.stemp(name + "_args", 8);
-  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{args_offset}}, name + ": address and strides");
-  const Reg desc = w.reg(name + "_desc");
-  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
-  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
-  add_scaled(w, desc.sub(0, 2), s.key_head, args.sub(4, 2), "key head");
-  w.op(Op::kSMovB32, {desc.sub(2), Imm{0}});
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
-  w.op(Op::kSMovB32, {w.reg(name + "_left"), s.lengths.sub(1)}, "keys not yet loaded");
-  w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
-
   const Reg wave_chunk = w.stemp(name + "_wave_chunk");
   w.op(Op::kSMulI32, {w.reg(name + "_lds"), w.wave(), imm(wave_bytes(w, tile))}, "this wave's share of a tile");
   w.op(Op::kSLshrB32, {wave_chunk, w.reg(name + "_lds"), Imm{4}});
   const std::uint32_t row_chunks = tile.row_bytes / 16;
+  LanePlaces places;
   for (std::uint32_t round = 0; round * kLoadBytes < wave_bytes(w, tile); ++round) {
     const Reg chunk = w.vtemp(name + "_chunk");
     const Reg row = w.vtemp(name + "_row");
@@ -83,10 +73,26 @@ void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile
     w.op(Op::kVMulU32U24, {first, imm(row_chunks), row});
     w.op(Op::kVSubU32, {chunk, chunk, first}, "chunk of the LDS row");
     swizzle_chunk(w, chunk, row, tile);
-    const Reg offset = w.reg(name + "_offset", round);
-    w.op(Op::kVMulLoU32, {offset, row, args.sub(2)});
     w.op(Op::kVLshlrevB32, {chunk, Imm{4}, chunk});
-    w.op(Op::kVAddU32, {offset, offset, chunk});
+    places.row.push_back(row);
+    places.byte.push_back(chunk);
+  }
+  return places;
+}
+
+void describe_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile, Reg args, const LanePlaces& places) {
+  const std::string& name = tile.name;
+  const Reg desc = w.reg(name + "_desc");
+  const Reg address = desc.sub(0, 2);
+  add_scaled(w, address, args.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
+  add_scaled(w, address, s.key_head, args.sub(4, 2), "key head");
+  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
+  w.op(Op::kSMovB32, {w.reg(name + "_left"), s.args.lengths.sub(1)}, "keys not yet loaded");
+  w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
+  for (std::uint32_t round = 0; round < places.row.size(); ++round) {
+    const Reg offset = w.reg(name + "_offset", round);
+    w.op(Op::kVMulLoU32, {offset, places.row[round], args.sub(2)});
+    w.op(Op::kVAddU32, {offset, offset, places.byte[round]});
   }
 }
 

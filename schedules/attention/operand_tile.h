@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "schedules/attention/kernel_setup.h"
 #include "schedules/dsl/stage_writer.h"
@@ -35,8 +36,16 @@ struct OperandTile {
   [[nodiscard]] std::uint32_t bytes() const { return kKeyTile * row_bytes; }
 };
 
-// Descriptor, lane offsets, stride, keys left and this wave's LDS share, for blocks from row 0 on.
-void prepare_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile, std::int32_t args_offset);
+// Where a lane's chunk of each load round stands in the tile, VGPRs: the row, and its byte in the memory row.
+struct LanePlaces {
+  std::vector<jit::Reg> row, byte;
+};
+
+// This wave's LDS share and the lane's places; needs no argument.
+[[nodiscard]] LanePlaces place_lanes(StageWriter& w, const SetupRegs& s, const OperandTile& tile);
+// Descriptor, lane offsets, stride and keys left, for blocks from row 0 on.
+void describe_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile, jit::Reg args,
+                      const LanePlaces& places);
 
 // Loads the descriptor's block, of which `rows` (SGPR, may be 0 or less, or more than a block) exist; others are zeros.
 void load_block(StageWriter& w, const OperandTile& tile, jit::Reg rows);

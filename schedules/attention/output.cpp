@@ -1,10 +1,8 @@
 #include "schedules/attention/output.h"
 
-#include <cstddef>
 #include <numbers>
 
 #include "schedules/attention/kernel_setup.h"
-#include "schedules/select/kernel_args.h"
 
 namespace zyfa::schedules::forward {
 namespace {
@@ -15,9 +13,6 @@ using jit::Op;
 using jit::Reg;
 
 constexpr std::uint32_t kOutputRowBytes = 256;  // 128 bf16
-
-constexpr auto kO = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, o));
-constexpr auto kLse = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, lse_address));
 
 struct Lanes {
   Reg column, half;  // VGPRs
@@ -46,25 +41,43 @@ Reg empty_rows(StageWriter& w, const Lanes& lanes, const RowResult& rows) {
   return empty;
 }
 
-Reg output_descriptor(StageWriter& w, Reg args, Reg rows) {
+Reg output_descriptor(StageWriter& w, Reg rows) {
+  const Reg args = w.reg("o_args");
   const Reg desc = w.stemp("o_desc", 4);
-  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
-  add_scaled(w, desc.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
-  add_scaled(w, desc.sub(0, 2), w.reg("head"), args.sub(4, 2), "head");
-  add_scaled(w, desc.sub(0, 2), w.reg("row0"), args.sub(2, 2), "row");
+  const Reg address = desc.sub(0, 2);
+  add_scaled(w, address, args.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
+  add_scaled(w, address, w.reg("head"), args.sub(4, 2), "head");
+  add_rows(w, address, address, w.reg("row0"), args.sub(2));
   row_span(w, desc.sub(2), {rows, kWaveQueries, args.sub(2), kOutputRowBytes}, "o");
+  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
+  return desc;
+}
+
+Reg lse_descriptor(StageWriter& w, Reg rows) {
+  const Reg args = w.reg("lse_args");
+  const Reg desc = w.stemp("lse_desc", 4);
+  const Reg address = desc.sub(0, 2);
+  const Reg row_bytes = w.stemp("lse_row_bytes");
+  add_scaled(w, address, args.sub(0, 2), w.reg("batch"), args.sub(4, 2), "batch");
+  add_scaled(w, address, w.reg("head"), args.sub(2, 2), "head");
+  w.op(Op::kSMovB32, {row_bytes, Imm{4}});
+  add_rows(w, address, address, w.reg("row0"), row_bytes);
+  const Reg clamped = w.stemp("lse_rows");
+  w.op(Op::kSMinI32, {clamped, rows, Imm{static_cast<std::int32_t>(kWaveQueries)}});
+  w.op(Op::kSMaxI32, {clamped, clamped, Imm{0}});
+  w.op(Op::kSLshlB32, {desc.sub(2), clamped, Imm{2}});
   w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
   return desc;
 }
 
 // A lane holds 4 consecutive head-dim elements in every second group of 4, its partner the others; one swap gives each
 // lane 8 consecutive elements, 16 bytes.
-void store_output(StageWriter& w, const Lanes& lanes, const RowResult& rows, Reg empty, Reg desc, Reg stride) {
+void store_output(StageWriter& w, const Lanes& lanes, const RowResult& rows, Reg empty, Reg desc) {
   const Reg inverse = w.vtemp("inverse");
   w.op(Op::kVRcpF32, {inverse, rows.total});
   const Reg offset = w.vtemp("o_offset");
   const Reg half = w.vtemp("o_half");
-  w.op(Op::kVMulLoU32, {offset, lanes.column, stride});
+  w.op(Op::kVMulLoU32, {offset, lanes.column, w.reg("o_args").sub(2)});
   w.op(Op::kVLshlrevB32, {half, Imm{4}, lanes.half});
   w.op(Op::kVAddU32, {offset, offset, half}, "row * stride + 16 * half");
   for (std::uint32_t block = 0; block < kOutputBlocks; ++block) {
@@ -99,25 +112,7 @@ void store_output(StageWriter& w, const Lanes& lanes, const RowResult& rows, Reg
   }
 }
 
-void store_lse(StageWriter& w, const Lanes& lanes, const RowResult& result, Reg empty, Reg rows) {
-  const Reg args = w.stemp("lse_args", 4);
-  const Reg batch_stride = w.stemp("lse_batch_stride", 2);
-  w.op(Op::kSLoadDwordx4, {args, w.reg("kernarg"), Imm{kLse}}, "lse: address, head stride");
-  w.op(Op::kSLoadDwordx2, {batch_stride, w.reg("kernarg"), Imm{kLse + 16}}, "lse: batch stride");
-  const Reg desc = w.stemp("lse_desc", 4);
-  const Reg row_bytes = w.stemp("lse_row_bytes", 2);
-  w.op(Op::kSMovB64, {desc.sub(0, 2), args.sub(0, 2)});
-  add_scaled(w, desc.sub(0, 2), w.reg("batch"), batch_stride, "batch");
-  add_scaled(w, desc.sub(0, 2), w.reg("head"), args.sub(2, 2), "head");
-  w.op(Op::kSMovB32, {row_bytes.sub(0), Imm{4}});
-  w.op(Op::kSMovB32, {row_bytes.sub(1), Imm{0}});
-  add_scaled(w, desc.sub(0, 2), w.reg("row0"), row_bytes, "row");
-  const Reg clamped = w.stemp("lse_rows");
-  w.op(Op::kSMinI32, {clamped, rows, Imm{static_cast<std::int32_t>(kWaveQueries)}});
-  w.op(Op::kSMaxI32, {clamped, clamped, Imm{0}});
-  w.op(Op::kSLshlB32, {desc.sub(2), clamped, Imm{2}});
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
-
+void store_lse(StageWriter& w, const Lanes& lanes, const RowResult& result, Reg empty, Reg desc) {
   const Reg lse = w.vtemp("lse");
   w.op(Op::kVLogF32, {lse, result.total});
   w.op(Op::kVAddF32, {lse, result.reference, lse}, "log2 of the sum actually divided by");
@@ -137,15 +132,13 @@ void store_lse(StageWriter& w, const Lanes& lanes, const RowResult& result, Reg 
 }  // namespace
 
 void write_output(StageWriter& w, LseOutput lse, const RowResult& result) {
-  const Reg args = w.stemp("o_args", 8);
-  w.op(Op::kSLoadDwordx8, {args, w.reg("kernarg"), Imm{kO}}, "o: address and strides");
   const Reg rows = w.stemp("rows");
   w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")},
        "queries of this wave, may exceed 32 or be negative");
   const Lanes lanes = lane_numbers(w);
   const Reg empty = empty_rows(w, lanes, result);
-  store_output(w, lanes, result, empty, output_descriptor(w, args, rows), args.sub(2));
-  if (lse == LseOutput::kWritten) store_lse(w, lanes, result, empty, rows);
+  store_output(w, lanes, result, empty, output_descriptor(w, rows));
+  if (lse == LseOutput::kWritten) store_lse(w, lanes, result, empty, lse_descriptor(w, rows));
   w.op(Op::kSEndpgm, {});
 }
 

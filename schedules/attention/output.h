@@ -1,5 +1,5 @@
-// The end of every attention kernel: O = O^T / row sum in BF16, LSE = ln of the sum. Reads the tiles "out" and
-// "key_limit".
+// The end of every attention kernel: O = O^T / row sum in BF16, LSE = ln of the sum. Reads the tiles "out",
+// "key_limit", "o_args", "lse_args" and the place of the wave.
 #pragma once
 
 #include <cstdint>

@@ -62,14 +62,26 @@ struct Stage {
   std::function<void(StageWriter&)> emit;
 };
 
+// Where a rest of setup stands: under the latency of the first loads and before anything waits for them, or, because it
+// would wait itself, as late as its stages allow.
+enum class RestPlace : std::uint8_t { kUnderFirstLoads, kLate };
+
+// What setup() leaves for later; it may leave a rest in turn. Before the loop in any case, and before the first stage
+// that is none of `harmless_before`.
+struct SetupRest {
+  std::vector<std::string> harmless_before;     // stages that need nothing of it
+  std::function<SetupRest(StageWriter&)> emit;  // or empty
+  RestPlace place = RestPlace::kUnderFirstLoads;
+};
+
 struct Algorithm {
   std::string name;
   std::vector<Tile> tiles;
   std::vector<Stage> stages;               // in sequential order
   std::vector<std::uint32_t> legal_waves;  // workgroup sizes the stages can divide their loads by
-  // Straight-line code before and after the loop. setup() must write the iteration count to trips() and, when the
-  // placement has two groups, the wave number to wave().
-  std::function<void(StageWriter&)> setup;
+  // Straight-line code before and after the loop. setup() or its rest must write the iteration count to trips() and,
+  // when the placement has two groups, the wave number to wave().
+  std::function<SetupRest(StageWriter&)> setup;
   std::function<void(StageWriter&)> finish;
   // A loop that runs first, or null. State and constant tiles of equal name and shape are the same registers in both;
   // its LDS is given up when it ends. It has no finish: this algorithm's setup() follows it.

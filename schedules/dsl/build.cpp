@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <utility>
 
+#include "schedules/dsl/early_loads.h"
 #include "schedules/dsl/interleave.h"
 #include "schedules/dsl/stage_writer.h"
 
@@ -20,12 +23,13 @@ class LoopBuilder {
 
   Status run() {
     exit_ = listing_.new_label();
-    straight("setup", plan_.algorithm->setup);
+    glue("setup", [&](StageWriter& w) { rest_ = plan_.algorithm->setup(w); });
     clear_tiles();
-    if (plan_.placement.groups == 2) stagger_barrier("stagger", Op::kSCmpGeI32);
     for (std::int64_t trip = -static_cast<std::int64_t>(plan_.prologue_trips()); trip < 0; ++trip) {
       emit_trip(trip, Part::kPrologue);
     }
+    start_waiting();
+    settle([] { return true; });
     plan_.placement.trip == 1 ? emit_loop() : emit_loop_of_pairs();
     glue("exit", [&](StageWriter& w) { w.place(exit_); });
     // LDS may be given to the next workgroup once the waves end: nothing may still be on its way to it.
@@ -42,7 +46,7 @@ class LoopBuilder {
   }
 
   Status finish() {
-    straight("finish", plan_.algorithm->finish);
+    if (plan_.algorithm->finish) glue("finish", plan_.algorithm->finish);
     return status_;
   }
 
@@ -61,8 +65,34 @@ class LoopBuilder {
     note(writer.status());
   }
 
-  void straight(const std::string& name, const std::function<void(StageWriter&)>& emit) {
-    if (emit) glue(name, [&](StageWriter& w) { emit(w); });
+  // What setup has left, as far as `due` says of the rests in turn.
+  template <typename Due>
+  void settle(Due due) {
+    while (rest_.emit && due()) {
+      const SetupRest now = std::exchange(rest_, {});
+      glue("setup", [&](StageWriter& w) { rest_ = now.emit(w); });
+    }
+  }
+
+  void settle_before(const StageRef& stage) {
+    settle([&] { return needs_rest(stage); });
+  }
+
+  void settle_under_loads() {
+    settle([&] { return rest_.place == RestPlace::kUnderFirstLoads; });
+  }
+
+  [[nodiscard]] bool needs_rest(const StageRef& stage) const {
+    const std::vector<std::string>& others = rest_.harmless_before;
+    return std::find(others.begin(), others.end(), stage.stage) == others.end();
+  }
+
+  // What stands before the first wait. No barrier came before it, so that loads of both groups are on their way.
+  void start_waiting() {
+    if (waiting_) return;
+    waiting_ = true;
+    settle_under_loads();
+    if (plan_.placement.groups == 2) stagger_barrier("stagger", Op::kSCmpGeI32);
   }
 
   void clear_tiles() {
@@ -203,12 +233,33 @@ class LoopBuilder {
         });
       }
       for (const PhaseItem& item : loop[phase].items) emit_item(item, trip, part);
+      if (part == Part::kPrologue) emit_next_loads();
       if (!needs_barrier(phase, trip, part)) continue;
-      emit_awaits(phase, trip, part);
+      const std::vector<DueWait> due = waits_due(phase, trip, part);
       // Before the first wait there is nothing that a barrier would publish.
-      if (part == Part::kPrologue && !awaited_) continue;
+      if (part == Part::kPrologue && !waiting_ && due.empty()) continue;
+      start_waiting();
+      for (const DueWait& wait : due) await({wait.token}, wait.comment);
       glue("phase", [&](StageWriter& w) { w.op(Op::kSBarrier, {}, "end of phase " + std::to_string(phase)); });
     }
+  }
+
+  [[nodiscard]] bool loaded_early(const StageRef& ref, std::int64_t trip, Part part) const {
+    return part == Part::kPrologue && early_.count({plan_.placed(ref).stage, iteration_of(ref, trip)}) != 0;
+  }
+
+  // Behind the first phase with work: loads of later prologue phases (early_loads.h), then the rest of setup under the
+  // latency of all these.
+  void emit_next_loads() {
+    if (!started_ || early_done_) return;
+    early_done_ = true;
+    for (const auto& [ref, iteration] : early_loads(plan_)) {
+      const Stage* stage = plan_.placed(ref).stage;
+      if (!early_.emplace(stage, iteration).second) continue;
+      settle_before(ref);
+      emit_stage(ref, iteration, listing_.code);
+    }
+    settle_under_loads();
   }
 
   void emit_item(const PhaseItem& item, std::int64_t trip, Part part) {
@@ -217,7 +268,9 @@ class LoopBuilder {
       WeightedCode& out = streams.emplace_back();
       out.weight = stream.weight;
       for (const StageRef& ref : stream.stages) {
-        if (runs(ref, trip, part)) emit_stage(ref, iteration_of(ref, trip), out.code);
+        if (!runs(ref, trip, part) || loaded_early(ref, trip, part)) continue;
+        settle_before(ref);
+        emit_stage(ref, iteration_of(ref, trip), out.code);
       }
     }
     std::vector<jit::Instruction> merged = interleave(std::move(streams));
@@ -233,19 +286,25 @@ class LoopBuilder {
     note(writer.status());
   }
 
-  void emit_awaits(std::uint32_t phase, std::int64_t trip, Part part) {
+  struct DueWait {
+    jit::Token token;
+    std::string comment;
+  };
+
+  [[nodiscard]] std::vector<DueWait> waits_due(std::uint32_t phase, std::int64_t trip, Part part) const {
+    std::vector<DueWait> due;
     for (const PlannedAwait& planned : plan_.awaits) {
       if (planned.phase != phase) continue;
       std::int64_t iteration = trip * plan_.placement.trip + planned.offset;
       if (part == Part::kPrologue && iteration < 0) continue;
-      awaited_ = true;
       const auto unroll = static_cast<std::int64_t>(plan_.unroll);
       iteration = (iteration % unroll + unroll) % unroll;
       const std::uint32_t copy = static_cast<std::uint32_t>(iteration) % plan_.copies(planned.tile);
       const bool arrival = planned.kind == AwaitKind::kArrival;
-      await({arrival ? tiles_.arrival_token(planned.tile, copy) : tiles_.reads_token(planned.tile, copy)},
-            (arrival ? "arrival of " : "reads of ") + planned.tile + "#" + std::to_string(copy));
+      due.push_back({arrival ? tiles_.arrival_token(planned.tile, copy) : tiles_.reads_token(planned.tile, copy),
+                     (arrival ? "arrival of " : "reads of ") + planned.tile + "#" + std::to_string(copy)});
     }
+    return due;
   }
 
   const Plan& plan_;
@@ -253,8 +312,11 @@ class LoopBuilder {
   const TileRegisters& tiles_;
   Status status_;
   jit::Label exit_{};
-  bool awaited_ = false;  // LDS traffic has been waited for
-  bool started_ = false;  // a phase with work has been emitted
+  SetupRest rest_;
+  bool waiting_ = false;                                   // LDS traffic has been waited for
+  bool started_ = false;                                   // a phase with work has been emitted
+  std::set<std::pair<const Stage*, std::int64_t>> early_;  // loads that have left their place in the prologue
+  bool early_done_ = false;
 };
 
 }  // namespace

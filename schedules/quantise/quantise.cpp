@@ -163,7 +163,10 @@ Expected<Algorithm> quantise(const KernelSpec& spec) {
   algorithm.tiles = make_tiles(*shape);
   algorithm.stages = {load_stage(*shape), convert_stage(*shape)};
   algorithm.legal_waves = {1};
-  algorithm.setup = [shape = *shape](StageWriter& w) { setup(w, shape); };
+  algorithm.setup = [shape = *shape](StageWriter& w) {
+    setup(w, shape);
+    return SetupRest{};
+  };
   algorithm.finish = [](StageWriter& w) { w.op(Op::kSEndpgm, {}); };
   return algorithm;
 }

@@ -263,7 +263,10 @@ Expected<Algorithm> quantise_statistics(const KernelSpec& spec) {
   algorithm.tiles = make_tiles(*shape);
   algorithm.stages = {load_stage(*shape), reduce_stage(*shape)};
   algorithm.legal_waves = {1};
-  algorithm.setup = [shape = *shape](StageWriter& w) { setup(w, shape); };
+  algorithm.setup = [shape = *shape](StageWriter& w) {
+    setup(w, shape);
+    return SetupRest{};
+  };
   algorithm.finish = [shape = *shape](StageWriter& w) {
     shape.smoothing == Smoothing::kNone ? finish_magnitude(w, shape) : finish_moments(w, shape);
     w.op(Op::kSEndpgm, {});

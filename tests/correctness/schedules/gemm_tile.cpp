@@ -254,7 +254,10 @@ schedules::Algorithm gemm_tile(std::uint32_t waves) {
       {"read_b", {{"b", kRead}, {"b_frag", kWrite}}, kHarmless, [](StageWriter& w) { read(w, "b", 2); }},
       {"mma", {{"a_frag", kRead}, {"b_frag", kRead}, {"acc", kUpdate}}, kNever, multiply},
   };
-  algorithm.setup = setup;
+  algorithm.setup = [](StageWriter& w) {
+    setup(w);
+    return schedules::SetupRest{};
+  };
   algorithm.finish = finish;
   return algorithm;
 }

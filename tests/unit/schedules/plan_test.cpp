@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include "schedules/dsl/early_loads.h"
+
 namespace zyfa::schedules {
 namespace {
 
@@ -65,6 +67,27 @@ TEST(Plan, WaitsStandStaggerPlusOnePhasesBeforeTheirPoint) {
   EXPECT_EQ(plan->awaits[1].kind, AwaitKind::kReads);
   EXPECT_EQ(plan->awaits[1].phase, 0U);
   EXPECT_EQ(plan->awaits[1].offset, -1);
+}
+
+std::vector<std::int64_t> early_iterations(const std::string& text) {
+  const Algorithm algorithm = small_algorithm();
+  const Expected<Plan> plan = plan_of(algorithm, text);
+  EXPECT_TRUE(plan) << to_string(plan.error());
+  std::vector<std::int64_t> iterations;
+  if (!plan) return iterations;
+  for (const EarlyLoad& load : early_loads(*plan)) {
+    EXPECT_EQ(load.ref.stage, "load");
+    iterations.push_back(load.iteration);
+  }
+  return iterations;
+}
+
+// load@2 in phase 1: epoch 2i - 3, the prologue loads 0 and 1. Two groups wait for it two epochs before 2i, one phase
+// after the load; one group a phase later. In phase 0 it has more time still. Iteration 0 stands in the first phase.
+TEST(Plan, LoadsThatWouldBeWaitedForAtOnceComeEarly) {
+  EXPECT_THAT(early_iterations("name=p;waves=8;groups=2;buffers=t:3;loop=use,sum|load@2"), testing::ElementsAre(1));
+  EXPECT_THAT(early_iterations("name=p;buffers=t:3;loop=use,sum|load@2"), testing::IsEmpty());
+  EXPECT_THAT(early_iterations("name=p;buffers=t:3;loop=load@2|use,sum"), testing::IsEmpty());
 }
 
 // In one item use@1 works on i + 1 while sum works on i: legal only when r has two copies.
