@@ -91,12 +91,22 @@ TEST_F(Mutants, BarrierBeforeItsWait) {
 }
 
 // One wave of eight does not stop at a barrier. s7 is the number of the wave.
+// The SGPR that holds the wave's number: the compare that staggers the groups reads it.
+Reg wave_register(const Listing& l) {
+  for (const Instruction& i : l.code) {
+    if (i.op == Op::kSCmpGeI32 && i.comment == "this wave's group?") return std::get<Reg>(i.operands[0]);
+  }
+  ADD_FAILURE() << "no compare of the wave's number";
+  return jit::sgpr(0);
+}
+
 TEST_F(Mutants, BarrierThatOneWaveSkips) {
   expect_all_caught(positions(is_phase_barrier),
                     [](Listing& l, std::size_t i) {
                       const jit::Label behind = l.new_label();
                       insert(l, i + 1, {make(Op::kLabel, {behind})});
-                      insert(l, i, {make(Op::kSCmpEqU32, {jit::sgpr(7), Imm{7}}), make(Op::kSCbranchScc1, {behind})});
+                      insert(l, i,
+                             {make(Op::kSCmpEqU32, {wave_register(l), Imm{7}}), make(Op::kSCbranchScc1, {behind})});
                     },
                     {"lds-race", "divergent-barrier"});
 }
