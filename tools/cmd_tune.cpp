@@ -44,11 +44,16 @@ OrderedJson question_of(const Options& options, const AttentionProblem& problem)
           {"seed", options.tune.seed},
           {"starts", options.tune.starts},
           {"parameters", options.tune.parameters},
+          {"also", options.tune.also},
           {"generator", version_info().generator}};
 }
 
 std::string cycles_text(const TuneTrial& trial) {
-  return trial.cycles ? fmt::format("{:.0f} cycles", *trial.cycles) : "of no use: " + trial.why;
+  if (!trial.cycles) {
+    return "of no use: " + trial.why;
+  }
+  return fmt::format("{:.0f} cycles", *trial.cycles) +
+         (trial.also != 0 ? fmt::format(" ({:.0f} under --also)", trial.also) : "");
 }
 
 // What became of the trials that did not win, by reason.
@@ -139,6 +144,7 @@ OrderedJson report_json(const Options& options, const AttentionProblem& problem,
           {"tokens", options.tune.tokens},
           {"seed", options.tune.seed},
           {"parameters", options.tune.parameters},
+          {"also", options.tune.also},
           {"trials", r.trials},
           {"from_log", walk.known},
           {"interrupted", r.ended},
@@ -190,6 +196,8 @@ void add_tune(CLI::App& app, Chosen& chosen) {
           "Placement to start from, a row's name or a text form, instead of the table's choice. May be repeated")
       ->allow_extra_args(false);
   command->add_option("--set", tune.parameters, "Parameter of the cycle model, name=value. May be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--also", tune.also, "As --set, for a second replay whose cycles count as much. May be repeated")
       ->allow_extra_args(false);
   command->add_option("--log", options->log,
                       "File for every trial and what became of it, one JSON object a line; a run that was stopped goes "

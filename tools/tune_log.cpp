@@ -52,11 +52,11 @@ Expected<TuneTrial> trial_of(const std::string& path, std::size_t number, const 
     return json.contains(key) && (json[key].*is)();
   };
   if (!json.is_object() || !has("placement", &OrderedJson::is_string) || !json.contains("cycles") ||
-      !(json["cycles"].is_number() || json["cycles"].is_null()) || !has("toggles", &OrderedJson::is_number) ||
-      !has("why", &OrderedJson::is_string)) {
+      !(json["cycles"].is_number() || json["cycles"].is_null()) || !has("also", &OrderedJson::is_number) ||
+      !has("toggles", &OrderedJson::is_number) || !has("why", &OrderedJson::is_string)) {
     return corrupt(path, number, "this is no trial");
   }
-  TuneTrial trial{.placement = json["placement"], .toggles = json["toggles"], .why = json["why"]};
+  TuneTrial trial{.placement = json["placement"], .also = json["also"], .toggles = json["toggles"], .why = json["why"]};
   if (json["cycles"].is_number()) {
     trial.cycles = json["cycles"].get<double>();
   }
@@ -84,6 +84,7 @@ Status check_question(const std::string& path, const std::string& line, const Or
 OrderedJson to_json(const TuneTrial& trial) {
   return {{"placement", trial.placement},
           {"cycles", trial.cycles ? OrderedJson(*trial.cycles) : OrderedJson()},
+          {"also", trial.also},
           {"toggles", trial.toggles},
           {"why", trial.why}};
 }

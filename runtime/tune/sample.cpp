@@ -1,5 +1,6 @@
 #include "runtime/tune/sample.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numbers>
@@ -8,6 +9,10 @@
 
 namespace zyfa::tune_detail {
 namespace {
+
+// So that the reference of a row settles in its first block: what moving it costs depends on the values and would
+// drown what a placement costs.
+constexpr double kQuerySpread = 0.25;
 
 // Box-Muller on a specified generator: the same values on every standard library.
 class Gaussian {
@@ -24,34 +29,34 @@ class Gaussian {
 };
 
 // Upper half of a float, which is near enough to BF16 for values without a meaning.
-std::vector<std::byte> bf16_values(std::int64_t count, std::uint32_t seed) {
+std::vector<std::byte> bf16_values(std::int64_t count, double spread, std::uint32_t seed) {
   Gaussian gaussian(seed);
   std::vector<std::byte> bytes;
   bytes.reserve(static_cast<std::size_t>(2 * count));
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(gaussian.next()));
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(spread * gaussian.next()));
     bytes.push_back(static_cast<std::byte>(bits >> 16));
     bytes.push_back(static_cast<std::byte>(bits >> 24));
   }
   return bytes;
 }
 
-// E4M3 codes of sizes 0.0625 to 3.75, either sign: the codes themselves are drawn, about as a Gaussian's fall.
-std::vector<std::byte> e4m3_values(std::int64_t count, std::uint32_t seed) {
-  constexpr int kOne = 0x38, kLow = 0x18, kHigh = 0x47;
+// E4M3 codes of either sign, about as a Gaussian's fall: the size's code is rounded from its logarithm.
+std::vector<std::byte> e4m3_values(std::int64_t count, double spread, std::uint32_t seed) {
+  constexpr int kOne = 0x38, kLow = 0x08, kHigh = 0x47;
   Gaussian gaussian(seed);
   std::vector<std::byte> bytes;
   bytes.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
-    const double value = gaussian.next();
-    const int code = kOne + static_cast<int>(std::lround(8 * std::log2(std::abs(value) + 0x1p-4)));
+    const double value = spread * gaussian.next();
+    const int code = kOne + static_cast<int>(std::lround(8 * std::log2(std::abs(value) + 0x1p-6)));
     bytes.push_back(static_cast<std::byte>(std::clamp(code, kLow, kHigh) | (value < 0 ? 0x80 : 0)));
   }
   return bytes;
 }
 
-std::vector<std::byte> values(const AttentionProblem& problem, std::int64_t count, std::uint32_t seed) {
-  return problem.dtype == DType::kFp8E4M3 ? e4m3_values(count, seed) : bf16_values(count, seed);
+std::vector<std::byte> values(const AttentionProblem& problem, std::int64_t count, double spread, std::uint32_t seed) {
+  return problem.dtype == DType::kFp8E4M3 ? e4m3_values(count, spread, seed) : bf16_values(count, spread, seed);
 }
 
 }  // namespace
@@ -78,7 +83,8 @@ Status Sample::upload_inputs(const AttentionProblem& problem, const SampleShape&
   o_bytes_ = static_cast<std::size_t>(2 * shape.queries * shape.heads * dim_v);
   std::uint32_t seed = 1;
   for (TensorView* view : {&args_.q, &args_.k, &args_.v}) {
-    Expected<DeviceAddress> address = upload(values(problem, view->tokens * view->heads * view->dim, seed++));
+    const double spread = view == &args_.q ? kQuerySpread : 1;
+    Expected<DeviceAddress> address = upload(values(problem, view->tokens * view->heads * view->dim, spread, seed++));
     if (!address) return tl::unexpected(std::move(address.error()));
     view->address = *address;
   }

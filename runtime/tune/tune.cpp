@@ -91,10 +91,24 @@ class Bench {
       return tl::unexpected(std::move(run.error()));
     }
     const auto groups = static_cast<std::uint32_t>((options_->tokens + info.query_tile - 1) / info.query_tile);
-    Expected<LaunchProfile> profile = timed_->device().last_profile(
-        {.parameters = options_->parameters, .errors = ProfileOptions::Errors::kNone, .grid = {groups, kManyHeads, 1}});
+    const auto replay = [&](const std::vector<std::string>& more) {
+      std::vector<std::string> parameters = options_->parameters;
+      parameters.insert(parameters.end(), more.begin(), more.end());
+      return timed_->device().last_profile({.parameters = std::move(parameters),
+                                            .errors = ProfileOptions::Errors::kNone,
+                                            .grid = {groups, kManyHeads, 1}});
+    };
+    const auto cycles = [&](const LaunchProfile& profile) {
+      return static_cast<double>(profile.cycles) * kQueries / (profile.chip.resident * info.query_tile);
+    };
+    Expected<LaunchProfile> profile = replay({});
     if (!profile) return tl::unexpected(std::move(profile.error()));
-    trial.cycles = static_cast<double>(profile->cycles) * kQueries / (profile->chip.resident * info.query_tile);
+    trial.cycles = cycles(*profile);
+    if (!options_->also.empty()) {
+      Expected<LaunchProfile> other = replay(options_->also);
+      if (!other) return tl::unexpected(std::move(other.error()));
+      trial.also = cycles(*other);
+    }
     const SimToggles& toggles = profile->toggles;
     if (toggles.mfmas != 0) {
       trial.toggles = static_cast<double>(toggles.a + toggles.b + toggles.c) / static_cast<double>(toggles.mfmas);
@@ -168,7 +182,9 @@ Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& op
           if (!trial) return tl::unexpected(std::move(trial.error()));
           latest = *std::move(trial);
         }
-        return schedules::Trial{.cost = latest.cycles, .tie_break = latest.toggles, .why = latest.why};
+        std::optional<double> cost = latest.cycles;
+        if (cost) *cost += latest.also;
+        return schedules::Trial{.cost = cost, .tie_break = latest.toggles, .why = latest.why};
       },
       .step =
           [&](const schedules::SearchStep& step) {

@@ -21,6 +21,7 @@ namespace zyfa {
 struct TuneTrial {
   std::string placement;              // canonical text
   std::optional<double> cycles = {};  // predicted, of a compute unit for 256 queries; none: no use
+  double also = 0;                    // the same under TuneOptions::also; 0 when that is empty
   double toggles = 0;                 // operand bits an MFMA, decides among equal cycles: the clock falls with them
   std::string why = {};               // it is of no use
 };
@@ -34,7 +35,8 @@ struct TuneStep {
 };
 
 struct TuneOptions {
-  // Of the sample: as many queries as keys, Gaussian values, one head. The workgroup timed is the first, which under
+  // Of the sample: as many queries as keys, Gaussian values (queries of a quarter of the
+  // spread, so that the softmax's reference settles early), one head. The workgroup timed is the first, which under
   // the causal mask has the last queries and sees all keys, beside as many of its kind as a compute unit holds. Few
   // tokens weigh what stands before and after the loop, many the loop.
   std::int64_t tokens = 4096;
@@ -42,6 +44,9 @@ struct TuneOptions {
   std::uint64_t trials = 200;                // stops after so many, the starts included
   std::vector<std::string> starts = {};      // names of rows or placements in text form; empty: the table's choice
   std::vector<std::string> parameters = {};  // of the cycle model, "name=value" (zyfa/profile.h)
+  // Parameters set beside those in a second replay, whose cycles count as much: so that a placement does not lean on
+  // one end of what is uncertain. Empty: none.
+  std::vector<std::string> also = {};
   // Trials of an earlier run with the same problem, tokens, parameters and version: taken as they are. With the same
   // seed and starts the walk repeats, so an interrupted one goes on where it stopped.
   std::vector<TuneTrial> known = {};

@@ -107,11 +107,11 @@ TEST(JsonKeys, Tune) {
   const Session session;
   const Result result =
       session.zyfa_jit({"tune", "--problem", "bf16,d=128", "--tokens", "64", "--trials", "2", "--json"});
-  EXPECT_THAT(keys(result.out), ElementsAre("problem", "tokens", "seed", "parameters", "trials", "from_log",
+  EXPECT_THAT(keys(result.out), ElementsAre("problem", "tokens", "seed", "parameters", "also", "trials", "from_log",
                                             "interrupted", "losses", "start", "best"))
       << result.err;
   EXPECT_THAT(keys(nlohmann::ordered_json::parse(result.out)["best"].dump()),
-              ElementsAre("placement", "cycles", "toggles", "why"));
+              ElementsAre("placement", "cycles", "also", "toggles", "why"));
 }
 
 TEST(JsonKeys, Errors) {
