@@ -29,8 +29,8 @@ inline constexpr std::string_view kFp8Pairs =
     "trip=2;buffers=block_sum:2,factor:2,far:2,k:6,k_frag:2,moves_seen:2,prob:2,prob_scale:2,scaled:2,score:2,"
     "v:6,v_frag:2;";
 inline constexpr std::string_view kFp8PairLoop =
-    "loop={pv/read_v@1:4/load_k@6,load_k@7:4},sum,{pv@1/read_k@2:4/load_v@5:3},sum@1,{qk@2/read_k@3:2},qk@3|"
-    "load_v@6,add_sum,add_sum@1,mask@2,max@2,rescale@2,mask@3,prob@2,max@3,rescale@3,{prob@3:4/read_v@2};prio=1,0";
+    "loop={pv/read_v@1:3},sum,{pv@1/read_k@2,load_v@5,load_k@6:3},{qk@2/read_k@3:2},{load_k@7,mask@2:2/qk@3}|"
+    "add_sum,sum@1,add_sum@1,max@2,load_v@6,rescale@2,mask@3,prob@2,max@3,rescale@3,read_v@2,prob@3";
 inline constexpr std::string_view kFp8Singles = "buffers=k:2,v:2;";
 inline constexpr std::string_view kFp8SingleLoop =
     "loop=load_v@1,{qk@1/read_v:2},pv,sum|load_k@3,add_sum,{mask@1,max@1,rescale@1,prob@1:8/read_k@2};prio=1,0";
@@ -64,7 +64,8 @@ struct Joined {
 
 // Two barriers for every 128 keys, as a trip has two blocks: one group multiplies (O of two blocks, then S of the next
 // two) while the other does the softmax of two. Fragments are read while the products before theirs run; those of the
-// first product while the softmax ends. Six copies in LDS give a load two phases and more before it is waited for.
+// first product while the softmax ends; the order was found by zyfa-jit tune (folded form, 128/128). Six copies in LDS
+// give a load two phases and more before it is waited for.
 inline constexpr std::string_view kFp8PingpongPlacement =
     detail::Joined<detail::kNamePingpong, detail::kFp8Waves, detail::kFp8Pairs, detail::kFp8PairLoop>::kView;
 
