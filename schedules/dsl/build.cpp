@@ -59,7 +59,7 @@ class LoopBuilder {
   }
 
   template <typename Emit>
-  void glue(const std::string& stage, Emit emit) {
+  void glue(const std::string& stage, const Emit& emit) {
     StageWriter writer(plan_, tiles_, listing_, listing_.code, stage);
     emit(writer);
     note(writer.status());

@@ -53,8 +53,6 @@ void count_toggles(const Wave& wave, const MicroOp& op, MatrixOperands& last, Si
 
 class Recorder {
  public:
-  explicit Recorder(const Program& program) : program_(program) {}
-
   void start(const Group& group);
   // Before the instruction `index` (of Program::ops), which `op` is up to GPR indexing, executes.
   void add(Wave& wave, const MicroOp& op, std::size_t index);
@@ -62,7 +60,6 @@ class Recorder {
   [[nodiscard]] const SimToggles& toggles() const { return toggles_; }
 
  private:
-  const Program& program_;
   timing::GroupTrace trace_;
   SimToggles toggles_;
   std::vector<MatrixOperands> last_;  // by wave

@@ -152,10 +152,7 @@ bool jump_to_offset(Wave& w, u64 offset) {
 }
 
 Engine::Engine(const LaunchPlan& plan)
-    : plan_(plan),
-      flight_(group_, plan.landing, plan.landing_seed),
-      watchers_(*plan.program, plan.watches),
-      recorder_(*plan.program) {
+    : plan_(plan), flight_(group_, plan.landing, plan.landing_seed), watchers_(*plan.program, plan.watches) {
   if (plan.counts == SimCounts::kByInstruction) launch_counts_.start(plan.program->ops.size());
   const u32 waves = wave_count(plan.shape);
   group_.memory = plan.memory;
