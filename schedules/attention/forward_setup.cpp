@@ -51,13 +51,7 @@ LanePlace place_lane(StageWriter& w, const SetupRegs& s, const std::string& name
 
 // Descriptor and per-lane offset of K or V.
 void describe_operand(StageWriter& w, const SetupRegs& s, const std::string& name, Reg args, const LanePlace& place) {
-  const Reg desc = w.reg(name + "_desc");
-  const Reg address = desc.sub(0, 2);
-  add_scaled(w, address, args.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
-  add_scaled(w, address, s.key_head, args.sub(4, 2), "key head");
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
-  w.op(Op::kSMovB32, {w.reg(name + "_left"), s.args.lengths.sub(1)}, "keys not yet loaded");
-  w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
+  describe_key_rows(w, s, name, args);
   const Reg offset = w.reg(name + "_offset");
   w.op(Op::kVMulLoU32, {offset, place.row, args.sub(2)});
   w.op(Op::kVAddU32, {offset, offset, place.byte});

@@ -115,6 +115,16 @@ void locate_rows(StageWriter& w, MaskKind mask, SetupRegs& s) {
   w.op(Op::kSAddU32, {w.reg("row0"), w.reg("row0"), s.group_row}, "first query of the wave");
 }
 
+void describe_key_rows(StageWriter& w, const SetupRegs& s, const std::string& name, Reg args) {
+  const Reg desc = w.reg(name + "_desc");
+  const Reg address = desc.sub(0, 2);
+  add_scaled(w, address, args.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
+  add_scaled(w, address, s.key_head, args.sub(4, 2), "key head");
+  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
+  w.op(Op::kSMovB32, {w.reg(name + "_left"), s.args.lengths.sub(1)}, "keys not yet loaded");
+  w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
+}
+
 void prepare_limits(StageWriter& w, MaskKind mask, const SetupRegs& s) {
   const Reg last_key = w.stemp("last_key");
   const Reg limit = w.reg("key_limit");

@@ -54,6 +54,9 @@ void locate_key_head(StageWriter& w, SetupRegs& s);
 // The rows of the workgroup and of this wave.
 void locate_rows(StageWriter& w, MaskKind mask, SetupRegs& s);
 
+// Descriptor of K or V ("k", "v"), keys left and token stride, from the tensor's arguments.
+void describe_key_rows(StageWriter& w, const SetupRegs& s, const std::string& name, jit::Reg args);
+
 // key_limit: the last key this lane's query sees, less 4 * half so that masking compares with constants; first_limit:
 // the last key that the wave's first query sees, below which no block needs the mask.
 void prepare_limits(StageWriter& w, MaskKind mask, const SetupRegs& s);

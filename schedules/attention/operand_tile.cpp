@@ -82,13 +82,7 @@ LanePlaces place_lanes(StageWriter& w, const SetupRegs& s, const OperandTile& ti
 
 void describe_operand(StageWriter& w, const SetupRegs& s, const OperandTile& tile, Reg args, const LanePlaces& places) {
   const std::string& name = tile.name;
-  const Reg desc = w.reg(name + "_desc");
-  const Reg address = desc.sub(0, 2);
-  add_scaled(w, address, args.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
-  add_scaled(w, address, s.key_head, args.sub(4, 2), "key head");
-  w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
-  w.op(Op::kSMovB32, {w.reg(name + "_left"), s.args.lengths.sub(1)}, "keys not yet loaded");
-  w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
+  describe_key_rows(w, s, name, args);
   for (std::uint32_t round = 0; round < places.row.size(); ++round) {
     const Reg offset = w.reg(name + "_offset", round);
     w.op(Op::kVMulLoU32, {offset, places.row[round], args.sub(2)});

@@ -7,25 +7,14 @@
 
 #include "schedules/dsl/early_loads.h"
 
+#include "tests/unit/schedules/small_algorithm.h"
+
 namespace zyfa::schedules {
 namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
 using enum AccessKind;
-
-Algorithm small_algorithm() {
-  Algorithm a;
-  a.name = "small";
-  a.legal_waves = {4, 8};
-  a.tiles = {{"t", TileSpace::kLds, TileLife::kIteration, {}, 1000},
-             {"r", TileSpace::kRegisters, TileLife::kIteration, {}, 0},
-             {"s", TileSpace::kRegisters, TileLife::kState, {}, 0}};
-  a.stages = {{"load", {{"t", kWrite}}, Speculation::kHarmless, {}},
-              {"use", {{"t", kRead}, {"r", kWrite}}, Speculation::kHarmless, {}},
-              {"sum", {{"r", kRead}, {"s", kUpdate}}, Speculation::kNever, {}}};
-  return a;
-}
 
 Expected<Plan> plan_of(const Algorithm& algorithm, const std::string& text) {
   Expected<Placement> placement = parse_placement(text);

@@ -1,4 +1,4 @@
-// The tuner's steps and its walk, on the small algorithm of plan_test.cpp: load writes LDS tile "t", use reads it into
+// The tuner's steps and its walk, on small_algorithm.h: load writes LDS tile "t", use reads it into
 // register tile "r", sum adds r to state "s".
 #include <gmock/gmock.h>
 
@@ -9,25 +9,13 @@
 #include "schedules/tune/moves.h"
 #include "schedules/tune/search.h"
 
+#include "tests/unit/schedules/small_algorithm.h"
+
 namespace zyfa::schedules {
 namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
-using enum AccessKind;
-
-Algorithm small_algorithm() {
-  Algorithm a;
-  a.name = "small";
-  a.legal_waves = {4, 8};
-  a.tiles = {{"t", TileSpace::kLds, TileLife::kIteration, {}, 1000},
-             {"r", TileSpace::kRegisters, TileLife::kIteration, {}, 0},
-             {"s", TileSpace::kRegisters, TileLife::kState, {}, 0}};
-  a.stages = {{"load", {{"t", kWrite}}, Speculation::kHarmless, {}},
-              {"use", {{"t", kRead}, {"r", kWrite}}, Speculation::kHarmless, {}},
-              {"sum", {{"r", kRead}, {"s", kUpdate}}, Speculation::kNever, {}}};
-  return a;
-}
 
 Placement parse(const std::string& text) { return parse_placement(text).value(); }
 
