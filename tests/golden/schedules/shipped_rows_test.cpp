@@ -38,8 +38,10 @@ void expect_stock_bytes(const CompiledKernel& kernel) {
   const auto assembly = jit::dump_assembly(*ours, kernel.info.symbol);
   ASSERT_TRUE(assembly) << to_string(assembly.error());
 
-  const std::filesystem::path scratch = std::filesystem::path(testing::TempDir()) / kernel.info.symbol;
-  std::filesystem::create_directories(scratch);
+  // A folder of its own: another build's run of this test may be under way.
+  std::string pattern = testing::TempDir() + "/zyfa-rows-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  const std::filesystem::path scratch = pattern;
   std::ofstream(scratch / "k.s") << *assembly;
   const std::string in = (scratch / "k").string();
   const std::string command = std::string(STOCK_MC) +
