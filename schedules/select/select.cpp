@@ -1,45 +1,22 @@
 #include "schedules/select/select.h"
 
 #include <array>
+#include <utility>
 
 #include "schedules/select/placement.h"
 #include "schedules/select/placements.h"
+#include "schedules/select/tuned_rows.h"
 
 namespace zyfa::schedules {
 namespace {
 
-constexpr std::array kTable{
-    Row{.name = "pingpong",
-        .placement = kPingpongPlacement,
-        .element = ElementType::kBf16,
-        .head_dim_qk = 128,
-        .head_dim_v = 128,
-        .near_keys = NearKeys::kSame},
+// Executable references, and the quantiser.
+constexpr std::array kHandWritten{
     Row{.name = "naive",
         .placement = kNaivePlacement,
         .use = RowUse::kByName,
         .element = ElementType::kBf16,
         .head_dim_qk = 128,
-        .head_dim_v = 128,
-        .near_keys = NearKeys::kSame},
-    Row{.name = "fp8_pingpong",
-        .placement = kFp8PingpongPlacement,
-        .element = {ElementType::kFp8E4M3, ElementType::kInt8},
-        .head_dim_qk = {128, 192},
-        .head_dim_v = 128,
-        .near_keys = NearKeys::kSame},
-    Row{.name = "fp8_pingpong_scalar",
-        .placement = kFp8PingpongScalarPlacement,
-        .use = RowUse::kByName,
-        .element = {ElementType::kFp8E4M3, ElementType::kInt8},
-        .head_dim_qk = {128, 192},
-        .head_dim_v = 128,
-        .near_keys = NearKeys::kSame},
-    Row{.name = "fp8_pingpong64",
-        .placement = kFp8Pingpong64Placement,
-        .use = RowUse::kByName,
-        .element = {ElementType::kFp8E4M3, ElementType::kInt8},
-        .head_dim_qk = {128, 192},
         .head_dim_v = 128,
         .near_keys = NearKeys::kSame},
     Row{.name = "fp8_naive",
@@ -49,26 +26,6 @@ constexpr std::array kTable{
         .head_dim_qk = {128, 192},
         .head_dim_v = 128,
         .near_keys = NearKeys::kSame},
-    Row{.name = "fp8_near_pingpong",
-        .placement = kFp8NearPingpongPlacement,
-        .element = {ElementType::kFp8E4M3, ElementType::kInt8},
-        .head_dim_qk = {128, 192},
-        .head_dim_v = 128,
-        .near_keys = NearKeys::kBf16},
-    Row{.name = "fp8_near_pingpong_scalar",
-        .placement = kFp8NearPingpongScalarPlacement,
-        .use = RowUse::kByName,
-        .element = {ElementType::kFp8E4M3, ElementType::kInt8},
-        .head_dim_qk = {128, 192},
-        .head_dim_v = 128,
-        .near_keys = NearKeys::kBf16},
-    Row{.name = "fp8_near_pingpong64",
-        .placement = kFp8NearPingpong64Placement,
-        .use = RowUse::kByName,
-        .element = {ElementType::kFp8E4M3, ElementType::kInt8},
-        .head_dim_qk = {128, 192},
-        .head_dim_v = 128,
-        .near_keys = NearKeys::kBf16},
     Row{.name = "fp8_near_naive",
         .placement = kFp8NearNaivePlacement,
         .use = RowUse::kByName,
@@ -94,6 +51,20 @@ constexpr std::array kTable{
         .head_dim_qk = {128, 192}},
 };
 
+constexpr auto kTable = [] {
+  std::array<Row, kTunedRows.size() + kHandWritten.size()> table{};
+  Row* end = table.data();
+  for (const TunedRow& tuned : kTunedRows) *end++ = tuned.row;
+  for (const Row& row : kHandWritten) *end++ = row;
+  // By insertion, which keeps the order of equals.
+  for (std::size_t i = 1; i < table.size(); ++i) {
+    for (std::size_t at = i; at > 0 && table[at - 1].specificity() < table[at].specificity(); --at) {
+      std::swap(table[at - 1], table[at]);
+    }
+  }
+  return table;
+}();
+
 std::string text_of(std::uint32_t value) { return std::to_string(value); }
 template <typename Enum>
 std::string text_of(Enum value) {
@@ -109,12 +80,6 @@ std::string differs(std::string_view field, const T& value, const OneOf<T>& want
 }
 
 }  // namespace
-
-unsigned Row::specificity() const {
-  return unsigned{element.has_value()} + unsigned{head_dim_qk.has_value()} + unsigned{head_dim_v.has_value()} +
-         unsigned{mask.has_value()} + unsigned{lse.has_value()} + unsigned{probability.has_value()} +
-         unsigned{form.has_value()} + unsigned{near_keys.has_value()} + unsigned{smoothing.has_value()};
-}
 
 std::string Row::mismatch(const KernelSpec& spec) const {
   for (std::string reason :

@@ -32,6 +32,7 @@ class OneOf {
   [[nodiscard]] constexpr bool takes(T value) const {
     return count_ == 0 || values_[0] == value || (count_ == 2 && values_[1] == value);
   }
+  bool operator==(const OneOf&) const = default;
 
  private:
   std::array<T, 2> values_{};
@@ -52,12 +53,19 @@ struct Row {
   OneOf<NearKeys> near_keys = {};
   OneOf<Smoothing> smoothing = {};
 
-  [[nodiscard]] unsigned specificity() const;  // number of conditions
+  [[nodiscard]] constexpr unsigned specificity() const {  // number of conditions
+    return unsigned{element.has_value()} + unsigned{head_dim_qk.has_value()} + unsigned{head_dim_v.has_value()} +
+           unsigned{mask.has_value()} + unsigned{lse.has_value()} + unsigned{probability.has_value()} +
+           unsigned{form.has_value()} + unsigned{near_keys.has_value()} + unsigned{smoothing.has_value()};
+  }
+  bool operator==(const Row&) const = default;
+
   // Empty when the row takes the spec, else the first condition that does not hold: "head_dim_qk is 64, row wants 128".
   [[nodiscard]] std::string mismatch(const KernelSpec& spec) const;
 };
 
-// Most specific first; equal specificity in order of preference. Names are unique.
+// The tuned rows (tuned_rows.h) and those written by hand. Most specific first; equal specificity in order of
+// preference. Names are unique.
 [[nodiscard]] std::span<const Row> kernel_table();
 
 // The first row of use kSelected that takes the spec (its placement is ignored), or nullptr.

@@ -1,5 +1,7 @@
 # The generator id: a SHA-256 over the name and text of every source of jit/ and schedules/ and the LLVM version.
 #
+# The tuned rows (schedules/select/tuned_rows.inc) are not among them: a key holds its placement itself.
+#
 # Included, it offers
 #   zyfa_generator_id(<target> <header> [<extra text>])
 # which makes <header> at build time whenever one of those sources changes, defining zyfa::kGeneratorId.

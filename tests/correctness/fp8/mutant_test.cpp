@@ -15,7 +15,7 @@
 #include "schedules/dsl/build.h"
 #include "schedules/dsl/lower.h"
 #include "schedules/select/kernel_args.h"
-#include "schedules/select/placements.h"
+#include "schedules/select/select.h"
 #include "tests/correctness/fp8/model.h"
 
 namespace zyfa::tests {
@@ -45,7 +45,8 @@ class Fp8Mutants : public testing::TestWithParam<ScoreForm> {
       ASSERT_GT(model.near * model.far, 0) << "both paths must run";
     }
     const auto algorithm = schedules::attention_forward_fp8(case_.spec).value();
-    const auto placement = schedules::parse_placement(schedules::kFp8PingpongPlacement).value();
+    const auto placement =
+        schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "fp8_pingpong")->placement).value();
     const auto plan = schedules::make_plan(algorithm, placement).value();
     original_ = schedules::build_listing(plan, kSymbol).value();
     jit::allocate(original_, {}).value();

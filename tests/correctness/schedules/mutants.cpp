@@ -12,7 +12,7 @@
 #include "schedules/dsl/build.h"
 #include "schedules/dsl/lower.h"
 #include "schedules/select/kernel_args.h"
-#include "schedules/select/placements.h"
+#include "schedules/select/select.h"
 
 namespace zyfa::tests {
 namespace {
@@ -31,7 +31,8 @@ struct Kernel {
 const Kernel& original() {
   static const Kernel kernel = [] {
     const auto algorithm = schedules::attention_forward(probe_spec({})).value();
-    const auto placement = schedules::parse_placement(schedules::kPingpongPlacement).value();
+    const auto placement =
+        schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "pingpong")->placement).value();
     const auto plan = schedules::make_plan(algorithm, placement).value();
     Kernel made;
     made.listing = schedules::build_listing(plan, kSymbol).value();

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "schedules/select/placements.h"
+#include "schedules/select/select.h"
 
 namespace zyfa::schedules {
 namespace {
@@ -11,9 +11,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Placement, ShippedTextsAreCanonical) {
-  for (const std::string_view text :
-       {kNaivePlacement, kPingpongPlacement, kFp8PingpongPlacement, kFp8PingpongScalarPlacement,
-        kFp8Pingpong64Placement, kFp8NearPingpongPlacement}) {
+  for (const Row& row : kernel_table()) {
+    const std::string_view text = row.placement;
     const Expected<Placement> placement = parse_placement(text);
     ASSERT_TRUE(placement) << to_string(placement.error());
     EXPECT_EQ(unparse(*placement), text);
