@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "runtime/io/file.h"
@@ -98,6 +100,18 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   command->footer("Examples:\n" + examples + "\n" + std::string(kExitCodeHelp));
   command->add_flag_callback("--json", [&form] { form = OutputForm::kJson; }, "Print the result as one JSON object");
   return command;
+}
+
+CLI::Validator writable_file() {
+  const auto fault = [](const std::string& name) -> std::string {
+    const std::filesystem::path path(name), folder = path.has_parent_path() ? path.parent_path() : ".";
+    std::error_code none;
+    if (name.empty()) return "a file name is missing";
+    if (!std::filesystem::is_directory(folder, none)) return "no such folder: " + folder.string();
+    if (std::filesystem::is_directory(path, none)) return name + " is a folder";
+    return {};
+  };
+  return {fault, ""};
 }
 
 void add_placement_option(CLI::App& command, std::string& placement) {

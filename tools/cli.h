@@ -72,6 +72,9 @@ inline constexpr const char* kPlacementHelp =
     "Placement to use instead of the table's choice: a row's name (naive, pingpong; FP8: fp8_naive, fp8_pingpong, "
     "fp8_pingpong_scalar; mixed: fp8_near_...), a placement's text form, or @FILE that holds one";
 
+// Check of an option that names a file to write, before the work that it is for: a name, and a folder that is there.
+[[nodiscard]] CLI::Validator writable_file();
+
 // Adds --placement. --schedule is taken too, and not in the help: in `dump` it asks for a printout.
 void add_placement_option(CLI::App& command, std::string& placement);
 // A placement option's value with @FILE replaced by the file's text.

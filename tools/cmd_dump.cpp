@@ -179,7 +179,7 @@ void add_dump(CLI::App& app, Chosen& chosen) {
   command->add_flag("--schedule", options->schedule, "The placement's text form and a chart of its pipeline");
   command->add_flag("--registers", options->registers, "Which values live in which registers");
   command->add_flag("--metadata", options->metadata, "Descriptor, metadata and sizes");
-  command->add_option("--save", options->save, "Write the code object to this file");
+  command->add_option("--save", options->save, "Write the code object to this file")->check(writable_file());
   command->add_option("--cache", options->cache.path, "Cache directories instead of ZYFA_CACHE_PATH");
   command->callback([options, &chosen] { chosen = [options] { return dump(*options); }; });
 }

@@ -354,6 +354,7 @@ void add_profile(CLI::App& app, Chosen& chosen) {
   command
       ->add_option("--record", options->record,
                    "Workgroups to record, evenly spaced in launch order; others are interpolated. 0: all. Default 5")
+      ->check(CLI::NonNegativeNumber)
       ->group(kGroup);
   command->add_option("--workgroup", options->workgroups, "Workgroup X,Y,Z to record. May be repeated")
       ->allow_extra_args(false)

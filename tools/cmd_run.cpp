@@ -321,7 +321,7 @@ void add_run(CLI::App& app, Chosen& chosen) {
       "attention on the dequantised inputs, --compute fp8 with attention on the BF16 inputs.",
       options->form);
   command->add_option("--inputs", options->inputs, "Safetensors file with q, k and v")->required();
-  command->add_option("--output", options->output, "Safetensors file to write o and lse to");
+  command->add_option("--output", options->output, "Safetensors file to write o and lse to")->check(writable_file());
   command->add_option("--mask", options->mask, "metadata: as the file says, full when it says nothing")
       ->check(CLI::IsMember({"metadata", "causal", "full"}))
       ->capture_default_str();

@@ -188,9 +188,11 @@ void add_simulate(CLI::App& app, Chosen& chosen) {
       options->form);
   command->add_option("JOB", options->job, "Job file")->required();
   command->add_flag("--stats", options->stats, "Print instructions by unit, bytes by level and LDS bank conflicts");
-  command->add_option("--profile", options->profile,
-                      "Write what the cycle model predicts for this launch to this file, as `zyfa-jit profile JOB "
-                      "--json` prints it");
+  command
+      ->add_option("--profile", options->profile,
+                   "Write what the cycle model predicts for this launch to this file, as `zyfa-jit profile JOB "
+                   "--json` prints it")
+      ->check(writable_file());
   command->add_flag("--compare-rules", options->compare_rules,
                     "Run under every reading of every --rule and say which of the buffers to be stored depend on one; "
                     "nothing is stored");

@@ -153,10 +153,25 @@ OrderedJson report_json(const Options& options, const AttentionProblem& problem,
           {"best", to_json(r.best)}};
 }
 
-int run(const Options& options) {
+// @FILE of a start is replaced by the file's text, so that the log holds the placement.
+Status read_starts(std::vector<std::string>& starts) {
+  for (std::string& start : starts) {
+    const Expected<std::string> text = placement_text(start);
+    if (!text) {
+      return tl::unexpected<Error>(text.error());
+    }
+    start = *text;
+  }
+  return {};
+}
+
+int run(Options options) {
   const Expected<AttentionProblem> problem = parse_problem(options.problem);
   if (!problem) {
     return report(problem.error(), options.form);
+  }
+  if (const Status read = read_starts(options.tune.starts); !read) {
+    return report(read.error(), options.form);
   }
   const Expected<Walk> result = walk(options, *problem);
   if (!result) {
@@ -188,20 +203,27 @@ void add_tune(CLI::App& app, Chosen& chosen) {
   TuneOptions& tune = options->tune;
   command->add_option("--problem", options->problem, kProblemHelp)->required();
   command->add_option("--tokens", tune.tokens, "Queries and keys of the sample")->capture_default_str();
-  command->add_option("--trials", tune.trials, "Placements to try, the starts included")->capture_default_str();
-  command->add_option("--seed", tune.seed, "Of the order in which changes are tried")->capture_default_str();
+  command->add_option("--trials", tune.trials, "Placements to try, the starts included")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--seed", tune.seed, "Of the order in which changes are tried")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command
       ->add_option(
           "--start", tune.starts,
-          "Placement to start from, a row's name or a text form, instead of the table's choice. May be repeated")
+          "Placement to start from, a row's name, a text form or @FILE that holds one, instead of the table's choice. "
+          "May be repeated")
       ->allow_extra_args(false);
   command->add_option("--set", tune.parameters, "Parameter of the cycle model, name=value. May be repeated")
       ->allow_extra_args(false);
   command->add_option("--also", tune.also, "As --set, for a second replay whose cycles count as much. May be repeated")
       ->allow_extra_args(false);
-  command->add_option("--log", options->log,
-                      "File for every trial and what became of it, one JSON object a line; a run that was stopped goes "
-                      "on from it");
+  command
+      ->add_option("--log", options->log,
+                   "File for every trial and what became of it, one JSON object a line; a run that was stopped goes "
+                   "on from it")
+      ->check(writable_file());
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

@@ -22,8 +22,10 @@ void add_picture_options(CLI::App& command, PictureRequest& request) {
   command
       .add_option("--html", request.html,
                   "File for a page of the steady loop: two waves of a SIMD and its matrix pipe (docs/pictures.md)")
+      ->check(writable_file())
       ->group(kGroup);
   command.add_option("--trace", request.trace, "File for a Chrome trace of all waves and units, for ui.perfetto.dev")
+      ->check(writable_file())
       ->group(kGroup);
   command.add_flag("--chart", request.chart, "Print the page's picture as text, too")->group(kGroup);
   command
@@ -33,6 +35,8 @@ void add_picture_options(CLI::App& command, PictureRequest& request) {
 }
 
 Status check_pictures(const PictureRequest& request) {
+  if (!request.html.empty() && request.html == request.trace)
+    return make_error(ErrorCode::kInvalidArgument, "--html and --trace name one file: " + request.html);
   if (request.window.empty() || request.any()) return {};
   return make_error(ErrorCode::kInvalidArgument, "--window is for --html, --trace and --chart; none was given");
 }

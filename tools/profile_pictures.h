@@ -17,7 +17,7 @@ struct PictureRequest {
 
 void add_picture_options(CLI::App& command, PictureRequest& request);
 
-// kInvalidArgument: a window without a picture.
+// kInvalidArgument: a window without a picture, one file for two pictures.
 [[nodiscard]] Status check_pictures(const PictureRequest& request);
 
 // Writes the files; the chart, or nothing when none was asked for.

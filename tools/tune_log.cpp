@@ -1,15 +1,22 @@
 #include "tools/tune_log.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <string_view>
 #include <utility>
+
+#include "runtime/io/file.h"
 
 namespace zyfa::tools {
 namespace {
+
+constexpr const char* kNoLog = "this is no log of zyfa-jit tune";
 
 tl::unexpected<Error> io_error(const std::string& path) {
   return make_error(ErrorCode::kIoError, fmt::format("{}: {}", path, std::strerror(errno)));
@@ -19,30 +26,38 @@ tl::unexpected<Error> corrupt(const std::string& path, std::size_t line, const s
   return make_error(ErrorCode::kCorruptData, fmt::format("{} line {}: {}", path, line, what));
 }
 
-// Whole lines of a file, and how many bytes they take; none when there is no file.
+// Nobody else's: a device or a pipe would never end, and two runs would write over one another.
+Status lock(const std::string& path, int file) {
+  struct stat info{};
+  if (::fstat(file, &info) != 0) {
+    return io_error(path);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return make_error(ErrorCode::kIoError, path + ": not a regular file");
+  }
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) {
+    return {};
+  }
+  if (errno != EWOULDBLOCK) {
+    return io_error(path);
+  }
+  return make_error(ErrorCode::kIoError, path + ": another run writes this log; wait for it or give another file");
+}
+
+// Whole lines of a text, how many bytes they take, and what follows them.
 struct Lines {
   std::vector<std::string> lines;
   std::size_t bytes = 0;
+  std::string rest;
 };
 
-Expected<Lines> read_lines(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    if (errno == ENOENT) {
-      return Lines{};
-    }
-    return io_error(path);
-  }
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (file.bad()) {
-    return io_error(path);
-  }
+Lines lines_of(std::string_view text) {
   Lines result;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', result.bytes)) {
-    result.lines.push_back(text.substr(result.bytes, end - result.bytes));
+  for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n', result.bytes)) {
+    result.lines.emplace_back(text.substr(result.bytes, end - result.bytes));
     result.bytes = end + 1;
   }
+  result.rest = text.substr(result.bytes);
   return result;
 }
 
@@ -66,7 +81,7 @@ Expected<TuneTrial> trial_of(const std::string& path, std::size_t number, const 
 Status check_question(const std::string& path, const std::string& line, const OrderedJson& question) {
   const OrderedJson asked = OrderedJson::parse(line, nullptr, false);
   if (!asked.is_object() || !asked.contains("tune")) {
-    return corrupt(path, 1, "this is no log of zyfa-jit tune");
+    return corrupt(path, 1, kNoLog);
   }
   for (const auto& [key, value] : question.items()) {
     const OrderedJson before = asked.contains(key) ? asked[key] : OrderedJson();
@@ -90,35 +105,48 @@ OrderedJson to_json(const TuneTrial& trial) {
 }
 
 Expected<TuneLog> TuneLog::open(const std::string& path, const OrderedJson& question) {
-  const Expected<Lines> read = read_lines(path);
-  if (!read) {
-    return tl::unexpected<Error>(read.error());
+  // O_NONBLOCK: a pipe without a reader must not block.
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (file < 0) {
+    return io_error(path);
   }
   TuneLog log;
   log.path_ = path;
-  for (std::size_t i = 0; i < read->lines.size(); ++i) {
-    if (i == 0) {
-      if (Status status = check_question(path, read->lines[0], question); !status) {
-        return tl::unexpected<Error>(status.error());
-      }
-      continue;
-    }
-    Expected<TuneTrial> trial = trial_of(path, i + 1, read->lines[i]);
+  log.file_.reset(::fdopen(file, "r+b"));
+  if (Status locked = lock(path, file); !locked) {
+    return tl::unexpected<Error>(locked.error());
+  }
+  const Expected<std::vector<std::byte>> bytes = io::read_file(path);
+  if (!bytes) {
+    return tl::unexpected<Error>(bytes.error());
+  }
+  const Lines read = lines_of({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  if (Status taken = log.take(read.lines, read.rest, question); !taken) {
+    return tl::unexpected<Error>(taken.error());
+  }
+  if (::ftruncate(file, static_cast<off_t>(read.bytes)) != 0 || std::fseek(log.file_.get(), 0, SEEK_END) != 0) {
+    return io_error(path);
+  }
+  return log;
+}
+
+Status TuneLog::take(const std::vector<std::string>& lines, const std::string& rest, const OrderedJson& question) {
+  if (lines.empty()) {
+    head_ = question.dump();
+    // Only a head that was cut off is ours to drop.
+    return head_.starts_with(rest) ? Status() : corrupt(path_, 1, kNoLog);
+  }
+  if (Status same = check_question(path_, lines.front(), question); !same) {
+    return same;
+  }
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    Expected<TuneTrial> trial = trial_of(path_, i + 1, lines[i]);
     if (!trial) {
       return tl::unexpected<Error>(trial.error());
     }
-    log.known_.push_back(*std::move(trial));
+    known_.push_back(*std::move(trial));
   }
-  log.file_.reset(std::fopen(path.c_str(), read->bytes == 0 ? "wb" : "r+b"));
-  if (!log.file_ || std::fseek(log.file_.get(), static_cast<long>(read->bytes), SEEK_SET) != 0) {
-    return io_error(path);
-  }
-  if (read->bytes == 0) {
-    if (Status status = log.write_line(question.dump()); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
-  }
-  return log;
+  return {};
 }
 
 Status TuneLog::write_line(const std::string& line) {
@@ -132,6 +160,12 @@ Status TuneLog::write_line(const std::string& line) {
 Status TuneLog::add(const TuneStep& step) {
   OrderedJson json{{"number", step.number}, {"change", step.change}, {"best", step.best}};
   json.update(to_json(step.trial));
+  if (!head_.empty()) {
+    if (Status written = write_line(head_); !written) {
+      return written;
+    }
+    head_.clear();
+  }
   return write_line(json.dump());
 }
 

@@ -1,6 +1,8 @@
 // zyfa-jit tune: what it finds runs and is no slower by the model, its log goes on, bad requests are told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <iterator>
@@ -95,7 +97,62 @@ TEST(Tune, RefusesALogOfAnotherRun) {
   EXPECT_THAT(broken.err, HasSubstr("broken line 2: this is no trial"));
   const Result folder = session.zyfa_jit(request({"--trials", "1", "--log", session / "no/log"}));
   EXPECT_EQ(folder.exit_code, 1);
-  EXPECT_THAT(folder.err, HasSubstr("No such file"));
+  EXPECT_THAT(folder.err, HasSubstr("no such folder"));
+}
+
+// What is not a log of ours stays as it was.
+TEST(Tune, WritesOverNothing) {
+  const Session session;
+  const auto refused = [&](const std::string& name, const char* says) {
+    const Result result = session.zyfa_jit(request({"--trials", "1", "--log", name}));
+    EXPECT_EQ(result.exit_code, 1) << name;
+    EXPECT_THAT(result.err, HasSubstr(says)) << name;
+  };
+  put_file(session / "text", "a text without a line end");
+  refused(session / "text", "text line 1: this is no log of zyfa-jit tune");
+  EXPECT_EQ(get_file(session / "text"), "a text without a line end");
+  refused("/dev/full", "/dev/full: not a regular file");
+  refused("/dev/zero", "/dev/zero: not a regular file");
+  ASSERT_EQ(::mkfifo((session / "pipe").c_str(), 0600), 0);
+  refused(session / "pipe", "pipe: not a regular file");
+  refused("/tmp", "/tmp is a folder");
+  refused("", "a file name is missing");
+
+  put_file(session / "held", "");
+  const int held = ::open((session / "held").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  refused(session / "held", "held: another run writes this log");
+  ::close(held);
+}
+
+TEST(Tune, DropsAHeadThatWasCutOffAndALongTornLine) {
+  const Session session;
+  ASSERT_EQ(session.zyfa_jit(request({"--trials", "2", "--log", session / "log"})).exit_code, 0);
+  const std::string whole = get_file(session / "log");
+  put_file(session / "head", whole.substr(0, 30));
+  ASSERT_EQ(session.zyfa_jit(request({"--trials", "2", "--log", session / "head"})).exit_code, 0);
+  EXPECT_EQ(get_file(session / "head"), whole);
+  put_file(session / "torn", whole + "{\"number\":3,\"change\":\"" + std::string(5000, 'x'));
+  ASSERT_EQ(session.zyfa_jit(request({"--trials", "2", "--log", session / "torn"})).exit_code, 0);
+  EXPECT_EQ(get_file(session / "torn"), whole);
+}
+
+// So that the request, put right, may have the same log.
+TEST(Tune, ARefusedRequestLeavesNothingInItsLog) {
+  const Session session;
+  const Result bad = session.zyfa_jit(request({"--trials", "1", "--start", "bogus", "--log", session / "log"}));
+  EXPECT_EQ(bad.exit_code, 1);
+  const Result good = session.zyfa_jit(request({"--trials", "1", "--log", session / "log"}));
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+}
+
+TEST(Tune, StartsFromAFile) {
+  const Session session;
+  const Result row = session.zyfa_jit(request({"--trials", "1"}));
+  put_file(session / "start", row.json()["start"]["placement"].get<std::string>());
+  const Result file = session.zyfa_jit(request({"--trials", "1", "--start", "@" + (session / "start").string()}));
+  ASSERT_EQ(file.exit_code, 0) << file.err;
+  EXPECT_EQ(file.json()["start"], row.json()["start"]);
 }
 
 struct Bad {
@@ -120,7 +177,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Bad{{"--problem", "bf16,d=64"}, "d=64", 2},
                     Bad{{"--problem", "bf16,d=128", "--tokens", "0"}, "tokens is 0; allowed are 1 to 131072"},
                     Bad{{"--problem", "bf16,d=128", "--trials", "0"}, "trials is 0; at least 1 is needed"},
+                    Bad{{"--problem", "bf16,d=128", "--trials", "-1"}, "Value -1 not in range"},
+                    Bad{{"--problem", "bf16,d=128", "--seed", "-1"}, "Value -1 not in range"},
                     Bad{{"--problem", "bf16,d=128", "--start", "bogus"}, "bogus"},
+                    Bad{{"--problem", "bf16,d=128", "--start", "@/no/file"}, "/no/file: cannot open"},
                     Bad{{"--problem", "bf16,d=128", "--tokens", "64", "--start",
                          "name=p;waves=4;groups=1;loop=load_k,load_v,read_k,qk,mask,max,rescale,exp,read_v,pv"},
                         "too early"},
