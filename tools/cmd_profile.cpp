@@ -126,8 +126,8 @@ Status record(SimDevice& device, SimCapture capture) {
 
 int print(const Options& options, const OrderedJson& what, const std::string& title, const LaunchProfile& profile) {
   const Expected<std::string> chart = make_pictures(profile, options.pictures);
-  if (!chart) return report(chart.error(), options.form);
   if (options.form == OutputForm::kJson) {
+    if (!chart) return report(chart.error(), options.form);
     OrderedJson result = what;
     result.update(to_json(profile));
     if (!chart->empty()) result["chart"] = *chart;
@@ -135,6 +135,8 @@ int print(const Options& options, const OrderedJson& what, const std::string& ti
   } else {
     fmt::print("{}\n", title);
     print_text(profile, options.sensitivity ? SensitivityTable::kPrinted : SensitivityTable::kLeftOut);
+    // The figures took long and are good without a picture.
+    if (!chart) return report(chart.error(), options.form);
     if (!chart->empty()) fmt::print("\n{}", *chart);
   }
   return kSuccess;
@@ -361,7 +363,7 @@ void add_profile(CLI::App& app, Chosen& chosen) {
       ->group(kGroup);
   command
       ->add_option("--clock", options->clock,
-                   "Clock in GHz, at most 2.4. Default: by the matrix pipe's busy share, as power limits it")
+                   "Clock in GHz, 0.1 to 2.4. Default: by the matrix pipe's busy share, as power limits it")
       ->group(kGroup);
   add_picture_options(*command, options->pictures);
   add_simulator_options(*command, options->device);

@@ -38,9 +38,10 @@ std::vector<std::pair<std::string, std::string>> facts_of(const LaunchProfile& p
   if (!profile.loop) return {};
   const ProfileLoop& loop = *profile.loop;
   std::vector<std::pair<std::string, std::string>> facts = {
-      {"cycles a trip, mean", fmt::format("{:.0f}", loop.cycles)}};
+      {"cycles a trip, mean of the loop", fmt::format("{:.0f}", loop.cycles)}};
   if (loop.useful_busy > 0) {
-    facts.emplace_back("Q.K and P.V alone, mean", fmt::format("{:.1f}%", 100 * loop.useful_busy));
+    facts.emplace_back("matrix pipe busy with Q.K and P.V, mean of the loop",
+                       fmt::format("{:.1f}%", 100 * loop.useful_busy));
     facts.emplace_back("cycles a tile of 128 keys", fmt::format("{:.0f}", loop.tile_cycles));
   }
   for (const std::string& parameter : profile.parameters) {

@@ -274,6 +274,7 @@ std::string critical_of(const LaunchProfile& profile) {
   const auto share = [&](const ProfileUnit& unit) { return profile.loop ? unit.steady : unit.whole; };
   const auto busiest = std::max_element(profile.units.begin(), profile.units.end(),
                                         [&](const auto& a, const auto& b) { return share(a) < share(b); });
+  if (share(*busiest) == 0 && profile.cycles == 0) return "nothing: the workgroup takes no cycles";
   std::string unit = fmt::format("{} ({:.1f}% busy)", busiest->name, 100 * share(*busiest));
   if (share(*busiest) >= kCriticalShare) return unit;
   std::vector<ProfileShare> sums;

@@ -60,7 +60,8 @@ Expected<std::vector<ProfileSensitivity>> measure_sensitivity(const LaunchCaptur
         states[task] = tl::unexpected(cycles.error());
         continue;
       }
-      (high ? found[task / 2].at_high : found[task / 2].at_low) = *cycles / *reference - 1;
+      // A sample that only ends takes no cycles, and no parameter changes that.
+      if (*reference > 0) (high ? found[task / 2].at_high : found[task / 2].at_low) = *cycles / *reference - 1;
     }
   });
   if (!ran) return tl::unexpected(ran.error());

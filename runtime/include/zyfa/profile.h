@@ -87,7 +87,7 @@ struct ProfileLoop {
   // With ProfileOptions::attention, else 0.
   std::uint32_t keys = 0;  // a trip
   double tile_cycles = 0;  // of a SIMD for 128 keys of a wave's queries
-  double useful_busy = 0;  // matrix pipe, Q.K and P.V only
+  double useful_busy = 0;  // matrix pipes of the SIMDs that have waves, Q.K and P.V only
 };
 
 struct ProfileUnit {

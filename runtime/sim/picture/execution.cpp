@@ -93,13 +93,15 @@ Status check(const Execution& execution) {
 }
 
 Expected<Window> choose_window(const Execution& execution, const std::optional<Window>& asked) {
-  const Window window = asked ? *asked : execution.loop.value_or(Window{0, std::max<u64>(execution.cycles, 1)});
+  const u64 end = std::max<u64>(execution.cycles, 1);
+  Window window = asked ? *asked : execution.loop.value_or(Window{0, end});
+  window.end = std::min(window.end, end);
   const bool any = std::any_of(execution.spans.begin(), execution.spans.end(),
                                [&](const Span& s) { return s.issue >= window.begin && s.issue < window.end; });
   if (any) return window;
   return make_error(ErrorCode::kInvalidArgument,
                     fmt::format("no instruction issues in the window {}:{}; the run takes cycles 0:{}", window.begin,
-                                window.end, execution.cycles));
+                                asked ? asked->end : window.end, execution.cycles));
 }
 
 Expected<Window> parse_window(std::string_view text) {

@@ -77,7 +77,8 @@ struct Execution {
 // kInvalidArgument, with the first fault.
 [[nodiscard]] Status check(const Execution& execution);
 
-// `asked`, else the steady loop's trip, else everything. kInvalidArgument: empty, or without a single span.
+// `asked`, else the steady loop's trip, else everything; at most to the end of the run. kInvalidArgument: empty, or
+// without a single span.
 [[nodiscard]] Expected<Window> choose_window(const Execution& execution, const std::optional<Window>& asked);
 
 // "from:to" in cycles. kInvalidArgument.

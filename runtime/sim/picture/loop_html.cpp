@@ -65,7 +65,7 @@ constexpr std::string_view kFixedLegend = R"svg(<span><svg width="22" height="12
 <span><i style="background:#8c959f"></i>waits for memory or a barrier</span>
 <span><i style="background:#d8dee4"></i>waits for a unit or its turn</span>
 <span><svg width="12" height="14"><path d="M6 0V14" stroke="#1b1f24" stroke-width="2" stroke-dasharray="3 2"/>
-</svg>arrives at a barrier</span></div>
+</svg>arrives at a barrier, and waits there for the last wave of the workgroup</span></div>
 )svg";
 
 constexpr std::size_t kCauses = 8;  // rows of the table
@@ -82,6 +82,7 @@ class Page {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Arguments>(arguments)...);
   }
   void header();
+  [[nodiscard]] std::string waves_text() const;
   void figure(std::string_view value, std::string_view name, std::string_view css = "");
   void legend();
   void gap_table();
@@ -100,14 +101,22 @@ void Page::figure(std::string_view value, std::string_view name, std::string_vie
   put(R"(<div class="figure {}"><b>{}</b><span>{}</span></div>)", css, html_text(value), html_text(name));
 }
 
+// Which waves the page shows.
+std::string Page::waves_text() const {
+  if (view_.waves.size() < 2) return fmt::format("which {} has alone", html_text(view_.waves.front().name));
+  return fmt::format("which {} and {} share{}", html_text(view_.waves[0].name), html_text(view_.waves[1].name),
+                     view_.other_waves > 0 ? fmt::format(" with {} more", view_.other_waves) : "");
+}
+
 void Page::header() {
   put("<h1>{}<span class=\"badge\">predicted, not measured</span></h1>\n", html_text(execution_.kernel));
-  put("<p class=\"note\">Cycles {} to {} of a run of {}, on SIMD {} of one compute unit, as zyfa's cycle model "
-      "predicts them. Time runs to the right{}. The matrix pipe is the row between the waves: where it is red, it "
-      "idles. Hover "
-      "over a block for its instruction.</p>\n",
-      view_.window.begin, view_.window.end, execution_.cycles, view_.simd,
-      chart_.bands > 1 ? " and goes on in the next band" : "");
+  put("<p class=\"note\">{} {} to {} of a run of {}, on SIMD {} of one compute unit, {}, as zyfa's cycle model "
+      "predicts them. Time runs to the right, counted from 0{}. The matrix pipe, the row between the waves, executes "
+      "the MFMAs of all waves of the SIMD one at a time: where it is red, it idles. Colours are stages "
+      "(docs/schedules.md). Hover over a block for its instruction.</p>\n",
+      execution_.loop == view_.window ? "One trip of the steady loop, cycles" : "Cycles", view_.window.begin,
+      view_.window.end, execution_.cycles, view_.simd, waves_text(),
+      chart_.bands > 1 ? ", and goes on in the next band" : "");
   out_ += "<div class=\"figures\">";
   figure(std::to_string(view_.cycles()), "cycles shown");
   figure(share(view_.matrix), "matrix pipe busy");
@@ -201,7 +210,10 @@ std::string Page::write() {
 }  // namespace
 
 Expected<std::string> loop_html(const Execution& execution, const std::optional<Window>& window) {
-  const Expected<LoopView> view = view_loop(execution, window);
+  Window shown = execution.loop.value_or(Window{0, execution.cycles});
+  const bool cut = !window && shown.end - shown.begin > kMostPageCycles;
+  if (cut) shown.end = shown.begin + kMostPageCycles;
+  const Expected<LoopView> view = view_loop(execution, cut ? shown : window);
   if (!view) return tl::unexpected(view.error());
   if (view->cycles() > kMostPageCycles) {
     return make_error(ErrorCode::kInvalidArgument,

@@ -16,7 +16,8 @@ namespace zyfa::sim::picture {
 // Wider, an instruction is less than half a pixel.
 inline constexpr std::uint64_t kMostPageCycles = 50000;
 
-// Errors as view_loop(); kInvalidArgument: more cycles than that.
+// Of a run without a loop that takes longer, the first cycles are shown. Errors as view_loop(); kInvalidArgument: a
+// window of more cycles than that.
 [[nodiscard]] Expected<std::string> loop_html(const Execution& execution, const std::optional<Window>& window = {});
 
 }  // namespace zyfa::sim::picture

@@ -38,7 +38,7 @@ constexpr std::array<Symbol, 11> kSymbols = {{{'M', "MFMA"},
 std::size_t symbol_of(const Execution& execution, const State& state) {
   if (state.waits) {
     if (state.reason == unit_name(Unit::kBarrier)) return kBarrier;
-    if (state.reason.starts_with("matrix")) return kPipeWait;
+    if (state.reason.starts_with("matrix") || state.reason.starts_with("pipe")) return kPipeWait;
     return state.reason.ends_with(" wait") ? kMemoryWait : kWait;
   }
   switch (execution.instructions[execution.spans[state.span].instruction].unit) {

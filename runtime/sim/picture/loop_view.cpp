@@ -12,6 +12,8 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 constexpr u64 kIssueCycles = 4;  // of a memory instruction: a SIMD's turn
+// Where no MFMA executes, what makes the pipe busy is packed arithmetic, which takes cycles from it.
+constexpr std::string_view kBusy = "matrix busy", kTaken = "pipe taken by packed VALU";
 
 // [begin, end) within the window; empty when begin >= end.
 Block cut(const Window& window, u64 begin, u64 end, u32 span) {
@@ -53,6 +55,8 @@ class Builder {
       if (execution_.waves[execution_.spans[i].wave].simd == view_.simd) place(i);
     cut_states();
     find_gaps();
+    for (WaveView& wave : view_.waves) tell_taken(wave);
+    describe_gaps();
     find_causes();
     list_stages();
     return std::move(view_);
@@ -64,6 +68,8 @@ class Builder {
   void place_in_wave(u32 index, Unit unit, WaveView& wave);
   void cut_states();
   void find_gaps();
+  void tell_taken(WaveView& wave) const;
+  void describe_gaps();
   void find_causes();
   void list_stages();
   [[nodiscard]] std::string doing(const State* state) const;
@@ -140,8 +146,6 @@ void Builder::cut_states() {
 // While the pipe idles.
 std::string Builder::doing(const State* state) const {
   if (state == nullptr) return "has ended or not begun";
-  // Where no MFMA executes, what makes the pipe busy is packed arithmetic, which takes cycles from it.
-  if (state->waits && state->reason == "matrix busy") return "waits: pipe taken by packed VALU";
   if (state->waits) return fmt::format("waits: {}", state->reason);
   const Instruction& i = instruction_of(execution_, state->span);
   return i.stage.empty() ? fmt::format("runs {}", unit_name(i.unit))
@@ -160,8 +164,31 @@ void Builder::find_gaps() {
     free = std::max(free, b.end);
   }
   until(view_.window.end);
+  for (const Gap& gap : view_.gaps) view_.idle += gap.end - gap.begin;
+  view_.matrix = view_.cycles() - view_.idle;
+}
+
+// Cuts waits for the pipe where it falls idle: from there on they have another reason.
+void Builder::tell_taken(WaveView& wave) const {
+  std::vector<State> states;
+  std::size_t at = 0;
+  for (State state : wave.states) {
+    if (state.waits && state.reason == kBusy) {
+      while (at < view_.gaps.size() && view_.gaps[at].end <= state.begin) ++at;
+      for (std::size_t i = at; i < view_.gaps.size() && view_.gaps[i].begin < state.end; ++i) {
+        const u64 begin = std::max(state.begin, view_.gaps[i].begin), end = std::min(state.end, view_.gaps[i].end);
+        if (state.begin < begin) states.push_back({state.begin, begin, state.span, true, kBusy});
+        states.push_back({begin, end, state.span, true, kTaken});
+        state.begin = end;
+      }
+    }
+    if (state.begin < state.end) states.push_back(state);
+  }
+  wave.states = std::move(states);
+}
+
+void Builder::describe_gaps() {
   for (Gap& gap : view_.gaps) {
-    view_.idle += gap.end - gap.begin;
     for (const WaveView& wave : view_.waves) {
       std::map<std::string, u64> cycles;
       u64 known = 0;
@@ -177,7 +204,6 @@ void Builder::find_gaps() {
                           })->first);
     }
   }
-  view_.matrix = view_.cycles() - view_.idle;
 }
 
 // Cuts every gap where a wave changes its state.

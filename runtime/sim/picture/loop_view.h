@@ -21,7 +21,8 @@ struct WaveView {
   std::string name;
   std::vector<Block> matrix, vector, lds, vmem;  // by begin; memory: the cycles of its issue
   std::vector<Block> barriers;                   // arrival to release
-  std::vector<State> states;                     // cut to the window
+  // Cut to the window, and where a wait for the pipe goes on in a gap: "pipe taken by packed VALU".
+  std::vector<State> states;
 };
 
 // The pipe is idle.

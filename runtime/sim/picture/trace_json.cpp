@@ -227,7 +227,9 @@ std::string Writer::write() {
 
 Expected<std::string> trace_json(const Execution& execution, const TraceOptions& options) {
   if (Status valid = check(execution); !valid) return tl::unexpected(std::move(valid.error()));
-  const Expected<Window> window = choose_window(execution, options.window);
+  const bool cut = !options.window && !execution.loop && execution.spans.size() > options.most_spans;
+  const Expected<Window> window =
+      choose_window(execution, cut ? Window{0, execution.spans[options.most_spans].issue} : options.window);
   if (!window) return tl::unexpected(window.error());
   const auto spans =
       static_cast<std::size_t>(std::count_if(execution.spans.begin(), execution.spans.end(), [&](const Span& s) {

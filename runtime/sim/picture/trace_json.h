@@ -21,11 +21,12 @@
 namespace zyfa::sim::picture {
 
 struct TraceOptions {
-  std::optional<Window> window = {};  // instructions that issue in it; default: the steady loop's trip
+  std::optional<Window> window = {};  // instructions that issue in it; default: the steady loop's trip, else all
   std::size_t most_spans = 500000;    // about 600 bytes each
 };
 
-// kInvalidArgument: as check() and choose_window(), and more instructions in the window than allowed.
+// Of a run without a loop that has more instructions than that, the first are written. kInvalidArgument: as check() and
+// choose_window(), and more instructions in the window than allowed.
 [[nodiscard]] Expected<std::string> trace_json(const Execution& execution, const TraceOptions& options = {});
 
 }  // namespace zyfa::sim::picture

@@ -121,9 +121,9 @@ Clock power_clock(double busy_percent) {
 }
 
 Expected<Clock> fixed_clock(double ghz) {
-  if (!(ghz > 0 && ghz <= kPeakGhz)) {
+  if (!(ghz >= kLeastGhz && ghz <= kPeakGhz)) {
     return make_error(ErrorCode::kInvalidArgument,
-                      fmt::format("a clock of {} GHz; allowed are more than 0 and at most {} GHz", ghz, kPeakGhz));
+                      fmt::format("a clock of {} GHz; allowed are {} to {} GHz", ghz, kLeastGhz, kPeakGhz));
   }
   return Clock{ghz, ghz, ghz};
 }

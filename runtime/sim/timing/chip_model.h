@@ -54,7 +54,7 @@ struct MemoryTimes {
 // Clock in GHz by the matrix pipe's busy share in percent, as power limits it: fits over BF16 attention kernels on
 // MI355X (GLUON, timing reference 3.3), the joint fit as the other end of what is known, dies within 4%. For 8-bit
 // kernels an extrapolation; operands that toggle less run faster. Never above the peak.
-inline constexpr double kPeakGhz = 2.4;
+inline constexpr double kPeakGhz = 2.4, kLeastGhz = 0.1;
 struct Clock {
   double ghz = 0, low = 0, high = 0;
 };

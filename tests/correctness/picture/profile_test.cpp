@@ -77,6 +77,15 @@ TEST(ProfilePictures, ChartFollowsTheText) {
   EXPECT_THAT(as_json.json().at("chart").get<std::string>(), HasSubstr("\nmatrix pipe "));
 }
 
+// What lies behind the run is not drawn, however far the window reaches.
+TEST(ProfilePictures, AWindowEndsWithTheRun) {
+  const Session session;
+  const Result all = profile(session, {"--chart", "--window", "0:18446744073709551615", "--json"});
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_THAT(all.json().at("chart").get<std::string>(),
+              HasSubstr("cycles 0 to " + std::to_string(all.json().at("cycles").get<int>())));
+}
+
 TEST(ProfilePictures, ErrorsNameTheValue) {
   const Session session;
   const Result lonely = profile(session, {"--window", "0:10"});
@@ -86,7 +95,10 @@ TEST(ProfilePictures, ErrorsNameTheValue) {
   const Result late = profile(session, {"--window", "100000000:100000001", "--trace", session / "none.json"});
   EXPECT_THAT(late.err, HasSubstr("no instruction issues in the window"));
   EXPECT_FALSE(std::filesystem::exists(session / "none.json"));
-  EXPECT_THAT(profile(session, {"--html", session / "none" / "x.html"}).err, HasSubstr("x.html"));
+  EXPECT_THAT(late.out, HasSubstr("predicted time"));  // the figures are good without a picture
+  EXPECT_THAT(profile(session, {"--html", session / "none" / "x.html"}).err, HasSubstr("no such folder"));
+  EXPECT_THAT(profile(session, {"--trace", ""}).err, HasSubstr("a file name is missing"));
+  EXPECT_THAT(profile(session, {"--html", session / "x", "--trace", session / "x"}).err, HasSubstr("name one file"));
 }
 
 using ProfilePage = BrowserTest;

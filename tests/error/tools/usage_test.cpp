@@ -104,7 +104,7 @@ TEST(Usage, Profile) {
   expect_error(problem({"--attention", "128/128/32"}), 1, "--attention says what a job computes");
   expect_error(profile({"job.json", "--attention", "128/128"}), 1, "--attention '128/128' is not QK/V/QUERIES");
   expect_error(problem({"--sensitivity", "--no-error-bars"}), 1, "give one of the two");
-  expect_error(problem({"--clock", "2.5"}), 1, "a clock of 2.5 GHz; allowed are more than 0 and at most 2.4 GHz");
+  expect_error(problem({"--clock", "2.5"}), 1, "a clock of 2.5 GHz; allowed are 0.1 to 2.4 GHz");
   expect_error(problem({"--clock", "0"}), 1, "a clock of 0 GHz");
   expect_error(profile({"--problem", "fp16,d=128", "--tokens", "64"}), 2, "no kernel for the problem fp16,d=128,full");
   expect_error(session.zyfa_jit({"simulate", session / "gone", "--profile", "p", "--compare-rules"}), 1,

@@ -65,6 +65,7 @@ TEST(PictureWindow, IsAskedForElseTheLoopElseEverything) {
   EXPECT_EQ(choose_window(e, Window{0, 101}).value(), (Window{0, 101}));
   e.loop.reset();
   EXPECT_EQ(choose_window(e, {}).value(), (Window{0, 300}));
+  EXPECT_EQ(choose_window(e, Window{50, ~std::uint64_t{0}}).value(), (Window{50, 300}));
   const auto none = choose_window(e, Window{0, 100});
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message, HasSubstr("window 0:100; the run takes cycles 0:300"));

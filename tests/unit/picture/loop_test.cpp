@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <regex>
 
 #include "runtime/sim/picture/html_text.h"
@@ -66,6 +68,17 @@ TEST(LoopView, SaysWhenPackedArithmeticTakesThePipe) {
   ASSERT_EQ(view.gaps.size(), 2U);
   EXPECT_EQ(view.gaps[0].begin, 120U);
   EXPECT_THAT(view.gaps[0].doing, ElementsAre("waits: pipe taken by packed VALU", "waits: lds wait"));
+  // Its wait's name changes where the MFMA ends.
+  const std::vector<State>& states = view.waves[0].states;
+  const auto taken = std::find_if(states.begin(), states.end(),
+                                  [](const State& s) { return s.reason == "pipe taken by packed VALU"; });
+  ASSERT_NE(taken, states.end());
+  EXPECT_EQ(taken->begin, 120U);
+  EXPECT_EQ(taken->end, 132U);
+  ASSERT_NE(taken, states.begin());
+  EXPECT_EQ(std::prev(taken)->begin, 104U);
+  EXPECT_EQ(std::prev(taken)->end, 120U);
+  EXPECT_EQ(std::prev(taken)->reason, "matrix busy");
 }
 
 TEST(LoopView, CountsFurtherWavesOfTheSimd) {
@@ -201,10 +214,14 @@ TEST(LoopHtml, EscapesHostileNames) {
 
 TEST(LoopHtml, RefusesWhatTheViewRefuses) {
   EXPECT_FALSE(loop_html(sample_execution(), Window{0, 50}));
-  EXPECT_TRUE(loop_html(sample_execution(), Window{0, 50000}));
-  const auto wide = loop_html(sample_execution(), Window{0, 50001});
+  Execution longer = sample_execution();
+  longer.cycles = 60000;
+  EXPECT_TRUE(loop_html(longer, Window{0, 50000}));
+  const auto wide = loop_html(longer, Window{0, 50001});
   ASSERT_FALSE(wide);
   EXPECT_THAT(wide.error().message, HasSubstr("50001 cycles 0:50001; it shows at most 50000"));
+  longer.loop.reset();  // nobody asked for so much: the first of it
+  EXPECT_THAT(loop_html(longer).value(), HasSubstr(">Cycles 0 to 50000 of a run of 60000,"));
   Execution e = sample_execution();
   e.spans[0].instruction = 99;
   EXPECT_FALSE(loop_html(e));

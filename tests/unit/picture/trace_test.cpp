@@ -117,6 +117,11 @@ TEST(Trace, RefusesWhatDoesNotFit) {
   EXPECT_EQ(many.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(many.error().message, HasSubstr("11 instructions issue in the window 100:200; a trace holds at most 10"));
   Execution e = sample_execution();
+  e.loop.reset();  // nobody asked for so much: the first of it
+  const json first = json::parse(trace_json(e, {.most_spans = 5}).value());
+  EXPECT_EQ(first["otherData"]["window"], "0:" + std::to_string(e.spans[5].issue));
+  EXPECT_THAT(trace_faults(first), IsEmpty());
+  EXPECT_FALSE(trace_json(e, {.window = Window{0, 300}, .most_spans = 5}));
   e.spans[0].wave = 9;
   EXPECT_FALSE(trace_json(e));
   EXPECT_FALSE(trace_json(sample_execution(), {.window = Window{0, 50}}));

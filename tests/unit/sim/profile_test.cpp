@@ -329,6 +329,25 @@ TEST_F(Profile, RefusesWhatItCannotDo) {
   refused({.attention = ProfileAttention{128, 0, 32}}, "head dims 128 and 0 and 32 queries");
 }
 
+// The assembled kernel's s_endpgm is all there is to time.
+TEST(ProfileOf, AKernelThatOnlyEndsHasFiniteFigures) {
+  const auto device = make_device();
+  SimOptions options;
+  options.capture = SimCapture{};
+  check(device->set_options(options));
+  check(run(*device, assemble_kernel(""), "k", {}, Args()));
+  const auto profile = device->last_profile({});
+  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  EXPECT_EQ(profile->cycles, 0U);
+  EXPECT_THAT(profile->critical, HasSubstr("takes no cycles"));
+  for (const ProfileRange& range : {profile->chip.cycles, profile->chip.seconds, profile->chip.tflops}) {
+    EXPECT_EQ(range.value, 0);
+    EXPECT_EQ(range.low, 0);
+    EXPECT_EQ(range.high, 0);
+  }
+  for (const ProfileSensitivity& s : profile->sensitivity) EXPECT_EQ(s.at_low, 0) << s.parameter;
+}
+
 TEST(ProfileOf, NothingRecordedIsNotFound) {
   const auto device = make_device();
   check(run(*device, assemble_kernel("s_nop 0"), "k", {}, Args()));
