@@ -36,7 +36,7 @@ inline constexpr std::uint32_t kSimds = 4, kMaxWavesPerSimd = 8;  // of a comput
   X(waitcnt_cycles, kOpen, 0, 0, 4, "cycles", "1.2, 1.5", "a satisfied s_waitcnt in its wave")                         \
   X(setprio_cycles, kOpen, 4, 0, 4, "cycles", "2.3", "s_setprio and other internal instructions in their wave")        \
   X(nop_overlap_cycles, kOpen, 0, 0, 4, "cycles", "1.2, 2.3", "part of an s_nop that hides behind its predecessor")    \
-  X(barrier_cycles, kOpen, 28, 4, 80, "cycles", "1.5", "last arrival at s_barrier to the next instruction")            \
+  X(barrier_cycles, kOpen, 16, 4, 80, "cycles", "1.5", "last arrival at s_barrier to the next instruction")            \
   X(memory_after_mfma_slots, kOpen, 1, 1, 3, "slots", "1.3d", "first slot for LDS and VMEM after an MFMA of the wave") \
   X(mfma_type_change_cycles, kOpen, 0, 0, 4, "cycles", "1.3d", "lost when consecutive MFMAs of a SIMD change type")    \
   X(scaled_idle_cycles, kOpen, 4, 0, 4, "cycles", "1.3a", "later start of a scaled MFMA in an idle matrix pipe")       \
