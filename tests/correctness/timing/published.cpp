@@ -15,9 +15,7 @@ Steps dot_cluster(const ClusterLoop& loop, unsigned i, const Order& order) {
                               ? Section{many("bf16_32", share(loop.mfmas, i)), many("add", share(loop.plain, i)),
                                         many("exp", share(loop.trans, i))}
                               : loop.dots[i];
-  Steps steps = order(section);
-  if (i % 2 == 1 && i < loop.setprios) steps = micro().steps("prio1") + steps + micro().steps("prio0");
-  return steps + micro().steps("barrier");
+  return order(section) + micro().steps("barrier");
 }
 
 Steps memory_cluster(const ClusterLoop& loop, unsigned i, const Order& order) {
@@ -68,8 +66,12 @@ Steady run_clusters(const ClusterLoop& loop, const sim::timing::Parameters& para
   return run_staggered(cluster_trip(loop, order), parameters);
 }
 
-double clusters_overlapped(const ClusterLoop& loop) {
-  const Overlap o = overlap(run_waves(staggered(cluster_trip(loop, weave), kWarm + kTrips)));
+Steady run_trip(const Steps& trip, const sim::timing::Parameters& parameters) {
+  return run_staggered(trip, parameters);
+}
+
+double trip_overlapped(const Steps& trip) {
+  const Overlap o = overlap(run_waves(staggered(trip, kWarm + kTrips)));
   return 100.0 * o.both / o.matrix;
 }
 

@@ -20,7 +20,7 @@ Order random_order(std::uint32_t seed);
 struct ClusterLoop {
   unsigned mfmas = 64, plain = 0, trans = 0;
   unsigned transposed = 0, wide = 0, loads = 0;  // LDS reads, buffer loads
-  unsigned setprios = 0, nops = 0;               // s_setprio, s_nop
+  unsigned nops = 0;                             // s_nop
   std::string nop_name = "nop1";
   std::vector<Section> dots;  // replaces mfmas, plain and trans when not empty: four clusters
 };
@@ -33,8 +33,10 @@ struct Steady {
 
 Steady run_clusters(const ClusterLoop& loop, const sim::timing::Parameters& parameters = {},
                     const Order& order = weave);
-// Cycles with MFMA and vector instructions, percent of those with MFMA.
-double clusters_overlapped(const ClusterLoop& loop);
+// A trip that waves 4-7 run one barrier behind waves 0-3.
+Steady run_trip(const Steps& trip, const sim::timing::Parameters& parameters = {});
+// Its cycles with MFMA and vector instructions, percent of those with MFMA.
+double trip_overlapped(const Steps& trip);
 // A phase of ping-pong: one wave's matrix section against another's vector section.
 Steady run_ping_pong(const Section& matrix, const Section& vector, const sim::timing::Parameters& parameters = {},
                      const Order& order = weave);
