@@ -46,6 +46,10 @@ Error refused(std::string message) { return {ErrorCode::kInvalidArgument, std::m
 Status check_use(const Options& o) {
   const int sources = (o.job.empty() ? 0 : 1) + (o.problem.empty() ? 0 : 1) + (o.list_parameters ? 1 : 0);
   if (sources != 1) return tl::unexpected(refused("give exactly one of JOB, --problem and --parameters"));
+  const bool model = !o.parameters.empty() || o.sensitivity || o.corners || o.no_error_bars || o.record ||
+                     !o.workgroups.empty() || o.clock || o.pictures.any();
+  if (o.list_parameters && model)
+    return tl::unexpected(refused("--parameters lists them and predicts nothing; of the model's options it has none"));
   const bool shape = o.tokens || o.key_tokens || o.heads || o.key_heads || o.batch;
   if (o.problem.empty() && (shape || !o.inputs.empty() || !o.placement.empty())) {
     return tl::unexpected(
