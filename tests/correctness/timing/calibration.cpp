@@ -88,6 +88,14 @@ void serial_order(std::vector<Answer>& all) {
     const Steps tile = many("fp8_32", 8) + order(kCheapVector) + order({many("fp8_32", 8), many("fp8_16", 2)});
     return serial_increase(tile + many("barrier", 1), order);
   }));
+  // As a compiler arranges source that says nothing of order: the operands of a product are read from LDS, waited for
+  // at once and used; a barrier after each product, before its buffer in LDS is written again.
+  all.push_back(with_spread("T7 reads and a barrier a product, more cycles %", 44.5, 8, [](const Order& order) {
+    const Steps qk = many("read128", 16) + many("wait_lgkm", 1) + many("fp8_32", 8) + many("barrier", 1);
+    const Steps pv = many("read_tr8", 32) + many("wait_lgkm", 1) + order({many("fp8_32", 8), many("fp8_16", 2)});
+    return serial_increase(qk + many("nop7", 2) + many("nop3", 1) + order(kCheapVector) + pv + many("barrier", 1),
+                           order);
+  }));
 }
 
 ClusterLoop fav4() {
