@@ -107,7 +107,7 @@ Expected<KernelChoice> choose_kernel(const AttentionProblem& problem, std::strin
   if (Support support = supports(problem); !support) return refuse(problem, std::move(support.reasons));
   KernelChoice choice{"custom", spec_of(problem)};
   if (placement.empty()) {
-    const Row* row = schedules::select_row(schedules::kernel_table(), choice.spec);
+    const Row* row = schedules::select_row(schedules::kernel_table(), choice.spec, length_of(problem));
     choice.row = row->name;
     placement = row->placement;
   } else if (const Row* row = schedules::find_row(schedules::kernel_table(), placement)) {
@@ -132,6 +132,13 @@ std::vector<KernelChoice> choose_helpers(const AttentionProblem& problem) {
   return helpers;
 }
 
+const Row* reference_row(const KernelSpec& spec) {
+  for (const Row& row : schedules::kernel_table()) {
+    if (row.use == schedules::RowUse::kByName && row.name.ends_with("naive") && row.mismatch(spec).empty()) return &row;
+  }
+  return nullptr;
+}
+
 Expected<Selection> select(const AttentionProblem& problem) {
   Expected<KernelChoice> choice = choose_kernel(problem);
   if (!choice) return tl::unexpected(std::move(choice.error()));
@@ -146,17 +153,18 @@ std::string explain(const AttentionProblem& problem) {
     return text;
   }
   const KernelSpec spec = spec_of(problem);
-  const Row* chosen = schedules::select_row(schedules::kernel_table(), spec);
+  const schedules::SequenceLength length = length_of(problem);
+  const Row* chosen = schedules::select_row(schedules::kernel_table(), spec, length);
   text += "rows, most specific first:\n";
   for (const Row& row : schedules::kernel_table()) {
     if (row.family != spec.family) continue;
     text += "  " + std::string(row.name) + ": ";
     if (&row == chosen) {
       text += "chosen\n";
-    } else if (std::string reason = row.mismatch(spec); !reason.empty()) {
-      text += "passed over, " + reason + "\n";
-    } else if (row.use == schedules::RowUse::kByName) {
+    } else if (row.use == schedules::RowUse::kByName && row.mismatch(spec).empty()) {
       text += "matches, used only when asked for by name\n";
+    } else if (std::string reason = row.mismatch(spec, length); !reason.empty()) {
+      text += "passed over, " + reason + "\n";
     } else {
       text += "matches, but a row above it does too\n";
     }

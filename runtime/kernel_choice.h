@@ -34,8 +34,17 @@ struct KernelChoice {
 // supports() refuses them.
 [[nodiscard]] schedules::KernelSpec spec_of(const AttentionProblem& problem);
 
+// The executable reference of an attention kernel that the table has: the naive placement's row.
+[[nodiscard]] const schedules::Row* reference_row(const schedules::KernelSpec& spec);
+
 // A problem that needs the kernel. Several problems share kernels: this is the one with FP8 inputs where there is one.
 [[nodiscard]] AttentionProblem problem_of(const schedules::KernelSpec& spec);
+
+// As the table has it.
+[[nodiscard]] constexpr schedules::SequenceLength length_of(const AttentionProblem& problem) {
+  return problem.length == SequenceLength::kShort ? schedules::SequenceLength::kShort
+                                                  : schedules::SequenceLength::kLong;
+}
 
 // For a person: an attention kernel's problem, or "quantise k fp8e4m3,d=128,hadamard".
 [[nodiscard]] std::string describe(const schedules::KernelSpec& spec);

@@ -20,6 +20,8 @@ constexpr Word<DType> kDTypes[] = {{"bf16", DType::kBf16}, {"fp16", DType::kFp16
 constexpr Word<Mask> kMasks[] = {{"full", Mask::kFull}, {"causal", Mask::kCausal}, {"window", Mask::kWindow}};
 constexpr Word<Lse> kLse[] = {{"lse", Lse::kWritten}};
 constexpr Word<Compute> kComputes[] = {{"compute=fp8", Compute::kFp8}};
+constexpr Word<SequenceLength> kLengths[] = {{"length=long", SequenceLength::kLong},
+                                             {"length=short", SequenceLength::kShort}};
 constexpr Word<Probability> kProbabilities[] = {{"p=lean", Probability::kLean}, {"p=exact", Probability::kExact}};
 constexpr Word<BlockScaling> kScalings[] = {{"blocks", BlockScaling::kBlocks}, {"unscaled", BlockScaling::kNone}};
 constexpr Word<ScoreForm> kForms[] = {{"form=folded", ScoreForm::kFolded}, {"form=fma", ScoreForm::kMultiplyAdd}};
@@ -73,6 +75,7 @@ struct Parts {
   std::optional<Mask> mask;
   std::optional<Lse> lse;
   std::optional<Compute> compute;
+  std::optional<SequenceLength> length;
   std::optional<Probability> probability;
   std::optional<BlockScaling> scaling;
   std::optional<ScoreForm> form;
@@ -102,6 +105,7 @@ std::string take_word(std::string_view word, Parts& parts) {
   offer(kMasks, parts.mask);
   offer(kLse, parts.lse);
   offer(kComputes, parts.compute);
+  offer(kLengths, parts.length);
   if (offer(kProbabilities, parts.probability) || offer(kScalings, parts.scaling) || offer(kForms, parts.form) ||
       offer(kScoreTypes, parts.scores) || offer(kNearKeys, parts.near_keys) || offer(kRotations, parts.rotation) ||
       offer(kSmoothings, parts.smoothing) || offer(kScales, parts.scales) ||
@@ -120,8 +124,9 @@ std::string take_word(std::string_view word, Parts& parts) {
     return once(parts.dims, std::pair(*qk, *v));
   }
   return "unknown word '" + std::string(word) +
-         "'; allowed: bf16, fp16, fp8e4m3, d=N, d=N/M, full, causal, window, lse, compute=fp8, and for FP8 p=lean, "
-         "p=exact, blocks, unscaled, form=folded, form=fma, qk=fp8, qk=int8, near=fp8, near=bf16, rotate, no-rotate, "
+         "'; allowed: bf16, fp16, fp8e4m3, d=N, d=N/M, full, causal, window, lse, compute=fp8, length=long, "
+         "length=short, and for FP8 p=lean, p=exact, blocks, unscaled, form=folded, form=fma, qk=fp8, qk=int8, "
+         "near=fp8, near=bf16, rotate, no-rotate, "
          "smooth-k, scales=head, scales=tensor, u8=nearest, u8=truncate";
 }
 
@@ -153,7 +158,8 @@ Expected<AttentionProblem> parse_problem(std::string_view text) {
                                    .rotation = parts.rotation.value_or(defaults.rotation),
                                    .smoothing = parts.smoothing.value_or(defaults.smoothing),
                                    .scales = parts.scales.value_or(defaults.scales),
-                                   .byte_rounding = parts.byte_rounding.value_or(defaults.byte_rounding)}};
+                                   .byte_rounding = parts.byte_rounding.value_or(defaults.byte_rounding)},
+                           .length = parts.length.value_or(SequenceLength::kLong)};
   // Such words would leave no trace in the problem, so supports() could not tell of them.
   const bool fp8 = problem.dtype == DType::kFp8E4M3 || problem.compute == Compute::kFp8;
   if (!fp8 && !parts.fp8_word.empty() && problem.fp8 == defaults) {
@@ -175,6 +181,7 @@ std::string to_string(const AttentionProblem& problem) {
   const Fp8Options &fp8 = problem.fp8, usual;
   add(kLse, problem.lse, Lse::kNone);
   add(kComputes, problem.compute, Compute::kInput);
+  add(kLengths, problem.length, SequenceLength::kLong);
   add(kProbabilities, fp8.probability, usual.probability);
   add(kScalings, fp8.scaling, usual.scaling);
   add(kForms, fp8.form, usual.form);

@@ -45,8 +45,9 @@ class Checker {
     check_option("p", spec_.probability, &Row::probability);
     check_option("form", spec_.form, &Row::form);
     check_option("near keys", spec_.near_keys, &Row::near_keys);
-    if (support_.reasons.empty() &&
-        std::ranges::none_of(rows_, [&](const Row* row) { return row->mismatch(spec_).empty(); })) {
+    if (support_.reasons.empty() && std::ranges::none_of(rows_, [&](const Row* row) {
+          return row->mismatch(spec_, length_of(problem_)).empty();
+        })) {
       reject("each value is supported, but not this combination of them");
     }
     return std::move(support_);

@@ -66,7 +66,8 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 // A --problem option's text; help of the grammar.
 inline constexpr const char* kProblemHelp =
     "What to compute, as comma-separated words: bf16 or fp8e4m3, d=N or d=N/M (head dim of q and k / of v), full or "
-    "causal, lse, compute=fp8; for FP8 also p=exact, unscaled, form=folded|fma, qk=int8, near=bf16, no-rotate, "
+    "causal, lse, compute=fp8, length=short; for FP8 also p=exact, unscaled, form=folded|fma, qk=int8, near=bf16, "
+    "no-rotate, "
     "smooth-k, scales=tensor, u8=truncate (zyfa/problem.h). Example: bf16,d=128,causal,lse";
 inline constexpr const char* kPlacementHelp =
     "Placement to use instead of the table's choice: a row's name (naive, pingpong; FP8: fp8_naive, fp8_pingpong, "

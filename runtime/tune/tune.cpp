@@ -144,17 +144,6 @@ Expected<std::vector<schedules::Placement>> starts_of(const AttentionProblem& pr
   return starts;
 }
 
-// The executable reference of the kernel's kind: the last row by name that takes it.
-std::string reference_of(const schedules::KernelSpec& spec) {
-  std::string name;
-  for (const schedules::Row& row : schedules::kernel_table()) {
-    if (row.use == schedules::RowUse::kByName && row.name.ends_with("naive") && row.mismatch(spec).empty()) {
-      name = row.name;
-    }
-  }
-  return name;
-}
-
 }  // namespace
 
 Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& options) {
@@ -165,7 +154,7 @@ Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& op
   if (!starts) return tl::unexpected(std::move(starts.error()));
   Expected<const JitService*> service = jit_service();
   if (!service) return tl::unexpected(std::move(service.error()));
-  Expected<Bench> bench = Bench::create(problem, options, reference_of(choice->spec));
+  Expected<Bench> bench = Bench::create(problem, options, std::string(reference_row(choice->spec)->name));
   if (!bench) return tl::unexpected(std::move(bench.error()));
 
   std::map<std::string, TuneTrial> known;

@@ -93,11 +93,16 @@ std::string Row::mismatch(const KernelSpec& spec) const {
   return {};
 }
 
+std::string Row::mismatch(const KernelSpec& spec, SequenceLength wanted) const {
+  std::string reason = mismatch(spec);
+  return reason.empty() ? differs("length", wanted, length) : reason;
+}
+
 std::span<const Row> kernel_table() { return kTable; }
 
-const Row* select_row(std::span<const Row> table, const KernelSpec& spec) {
+const Row* select_row(std::span<const Row> table, const KernelSpec& spec, SequenceLength length) {
   for (const Row& row : table) {
-    if (row.use == RowUse::kSelected && row.mismatch(spec).empty()) return &row;
+    if (row.use == RowUse::kSelected && row.mismatch(spec, length).empty()) return &row;
   }
   return nullptr;
 }
@@ -244,6 +249,16 @@ std::string_view name_of(Smoothing smoothing) {
       return "none";
     case Smoothing::kMean:
       return "mean";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(SequenceLength length) {
+  switch (length) {
+    case SequenceLength::kLong:
+      return "long";
+    case SequenceLength::kShort:
+      return "short";
   }
   return "unknown";
 }

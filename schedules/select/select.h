@@ -19,6 +19,10 @@ enum class RowUse : std::uint8_t {
   kByName,    // only when its name is asked for: executable references
 };
 
+// What the placement is for (zyfa/problem.h). No part of a KernelSpec: a kernel takes any length, and rows of either
+// may share one.
+enum class SequenceLength : std::uint8_t { kLong, kShort };
+
 // A condition of a row: the values it takes. Empty takes any.
 template <typename T>
 class OneOf {
@@ -52,24 +56,28 @@ struct Row {
   OneOf<ScoreForm> form = {};
   OneOf<NearKeys> near_keys = {};
   OneOf<Smoothing> smoothing = {};
+  OneOf<SequenceLength> length = {};  // of the selection alone: asked for by name, the row serves any length
 
   [[nodiscard]] constexpr unsigned specificity() const {  // number of conditions
     return unsigned{element.has_value()} + unsigned{head_dim_qk.has_value()} + unsigned{head_dim_v.has_value()} +
            unsigned{mask.has_value()} + unsigned{lse.has_value()} + unsigned{probability.has_value()} +
-           unsigned{form.has_value()} + unsigned{near_keys.has_value()} + unsigned{smoothing.has_value()};
+           unsigned{form.has_value()} + unsigned{near_keys.has_value()} + unsigned{smoothing.has_value()} +
+           unsigned{length.has_value()};
   }
   bool operator==(const Row&) const = default;
 
   // Empty when the row takes the spec, else the first condition that does not hold: "head_dim_qk is 64, row wants 128".
   [[nodiscard]] std::string mismatch(const KernelSpec& spec) const;
+  [[nodiscard]] std::string mismatch(const KernelSpec& spec, SequenceLength wanted) const;  // as a selection has it
 };
 
 // The tuned rows (tuned_rows.h) and those written by hand. Most specific first; equal specificity in order of
 // preference. Names are unique.
 [[nodiscard]] std::span<const Row> kernel_table();
 
-// The first row of use kSelected that takes the spec (its placement is ignored), or nullptr.
-[[nodiscard]] const Row* select_row(std::span<const Row> table, const KernelSpec& spec);
+// The first row of use kSelected that takes the spec (its placement is ignored) and the length, or nullptr.
+[[nodiscard]] const Row* select_row(std::span<const Row> table, const KernelSpec& spec,
+                                    SequenceLength length = SequenceLength::kLong);
 [[nodiscard]] const Row* find_row(std::span<const Row> table, std::string_view name);
 
 // Canonical placement text of a row's name or of a placement in text form. kScheduleError when it is neither.
@@ -89,5 +97,6 @@ struct Row {
 [[nodiscard]] std::string_view name_of(Rotation rotation);
 [[nodiscard]] std::string_view name_of(Smoothing smoothing);
 [[nodiscard]] std::string_view name_of(ScaleScope scope);
+[[nodiscard]] std::string_view name_of(SequenceLength length);
 
 }  // namespace zyfa::schedules

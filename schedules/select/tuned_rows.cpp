@@ -79,6 +79,10 @@ std::string identifier(Smoothing smoothing) {
   return smoothing == Smoothing::kMean ? "Smoothing::kMean" : "Smoothing::kNone";
 }
 
+std::string identifier(SequenceLength length) {
+  return length == SequenceLength::kShort ? "SequenceLength::kShort" : "SequenceLength::kLong";
+}
+
 class RowText {
  public:
   std::string of(const TunedRow& tuned) && {
@@ -96,6 +100,7 @@ class RowText {
     condition("form", row.form);
     condition("near_keys", row.near_keys);
     condition("smoothing", row.smoothing);
+    condition("length", row.length);
     text_ += "},\n";
     if (!tuned.problem.empty()) {
       text_ += "    .problem = " + quoted(tuned.problem) + ",\n    .tokens = " + std::to_string(tuned.tokens) + ",\n";

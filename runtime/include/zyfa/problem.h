@@ -8,6 +8,7 @@
 //   lse                       also write the natural-log LSE, float32 [B, H, Sq]            default not written
 //   compute=fp8               BF16 q, k, v are quantised by our kernels, then FP8           default: in the inputs'
 //   type
+//   length=long | length=short   sequences the schedule is tuned for, see SequenceLength    default length=long
 // and, where FP8 is computed (fp8e4m3, or bf16 with compute=fp8), the options of Fp8Options:
 //   p=lean | p=exact          probabilities                                                 default p=lean
 //   blocks | unscaled         block exponents of P, or none                                 default blocks
@@ -18,8 +19,8 @@
 //   smooth-k                  subtract the mean key (compute=fp8; not with lse, near=bf16)  default not
 //   scales=head | scales=tensor  of the quantiser (compute=fp8 only)                        default scales=head
 //   u8=nearest | u8=truncate  how the device's v_cvt_pk_u8_f32 rounds (p=lean only)         default u8=nearest
-// e.g. "bf16,d=128,causal,lse". to_string() prints the words in this order, the mask always, the FP8 options when they
-// differ from their defaults.
+// e.g. "bf16,d=128,causal,lse". to_string() prints the words in this order, the mask always, length and the FP8 options
+// when they differ from their defaults.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +56,11 @@ enum class ScaleGranularity : std::uint8_t { kHead, kTensor };
 // What v_cvt_pk_u8_f32 does on the device; not yet published for gfx950 (docs/numerics.md).
 enum class ByteRounding : std::uint8_t { kNearest, kTruncate };
 
+// The kernel takes sequences of any length either way and gives the same bits: what differs is the schedule, tuned for
+// few tokens, where what stands before and after the loop counts (kShort: keys up to about 1,024), or for many. Where
+// the table has one schedule for both, they are one kernel.
+enum class SequenceLength : std::uint8_t { kLong, kShort };
+
 struct Fp8Options {
   Probability probability = Probability::kLean;
   BlockScaling scaling = BlockScaling::kBlocks;
@@ -76,6 +82,7 @@ struct AttentionProblem {
   Lse lse = Lse::kNone;
   Compute compute = Compute::kInput;
   Fp8Options fp8 = {};  // all defaults unless FP8 is computed
+  SequenceLength length = SequenceLength::kLong;
   bool operator==(const AttentionProblem&) const = default;
 };
 

@@ -51,7 +51,7 @@ TEST(ProblemText, parse_undoes_print) {
 // Every combination of the FP8 options, whether or not one applies.
 std::vector<AttentionProblem> fp8_problems() {
   std::vector<AttentionProblem> problems;
-  for (unsigned bits = 0; bits < 3u << 13; ++bits) {
+  for (unsigned bits = 0; bits < 3u << 14; ++bits) {
     const auto flag = [&](unsigned at) { return (bits >> at & 1) != 0; };
     const ScoreForm forms[] = {ScoreForm::kAuto, ScoreForm::kFolded, ScoreForm::kMultiplyAdd};
     problems.push_back({.dtype = flag(0) ? DType::kFp8E4M3 : DType::kBf16,
@@ -61,13 +61,14 @@ std::vector<AttentionProblem> fp8_problems() {
                         .compute = flag(4) ? Compute::kFp8 : Compute::kInput,
                         .fp8 = {.probability = flag(5) ? Probability::kExact : Probability::kLean,
                                 .scaling = flag(6) ? BlockScaling::kNone : BlockScaling::kBlocks,
-                                .form = forms[bits >> 13],
+                                .form = forms[bits >> 14],
                                 .scores = flag(7) ? ScoreType::kInt8 : ScoreType::kFp8,
                                 .near_keys = flag(8) ? NearKeys::kBf16 : NearKeys::kFp8,
                                 .rotation = flag(9) ? Rotation::kNone : Rotation::kHadamard,
                                 .smoothing = flag(10) ? KeySmoothing::kMean : KeySmoothing::kNone,
                                 .scales = flag(11) ? ScaleGranularity::kTensor : ScaleGranularity::kHead,
-                                .byte_rounding = flag(12) ? ByteRounding::kTruncate : ByteRounding::kNearest}});
+                                .byte_rounding = flag(12) ? ByteRounding::kTruncate : ByteRounding::kNearest},
+                        .length = flag(13) ? SequenceLength::kShort : SequenceLength::kLong});
   }
   return problems;
 }
@@ -85,22 +86,26 @@ TEST(ProblemText, parse_undoes_print_with_every_option) {
 
 TEST(ProblemText, options_stand_in_the_documented_order_and_only_when_not_default) {
   EXPECT_EQ(to_string(AttentionProblem{.compute = Compute::kFp8}), "bf16,d=128,full,compute=fp8");
-  EXPECT_EQ(to_string(AttentionProblem{.mask = Mask::kCausal,
-                                       .lse = Lse::kWritten,
-                                       .compute = Compute::kFp8,
-                                       .fp8 = {.probability = Probability::kExact,
-                                               .scaling = BlockScaling::kNone,
-                                               .form = ScoreForm::kMultiplyAdd,
-                                               .scores = ScoreType::kInt8,
-                                               .near_keys = NearKeys::kBf16,
-                                               .rotation = Rotation::kNone,
-                                               .smoothing = KeySmoothing::kMean,
-                                               .scales = ScaleGranularity::kTensor,
-                                               .byte_rounding = ByteRounding::kTruncate}}),
-            "bf16,d=128,causal,lse,compute=fp8,p=exact,unscaled,form=fma,qk=int8,near=bf16,no-rotate,smooth-k,"
-            "scales=tensor,u8=truncate");
-  EXPECT_EQ(parse_problem("bf16,d=128,compute=fp8,p=lean,blocks,qk=fp8,near=fp8,rotate,scales=head,u8=nearest").value(),
-            AttentionProblem{.compute = Compute::kFp8});
+  EXPECT_EQ(
+      to_string(AttentionProblem{.mask = Mask::kCausal,
+                                 .lse = Lse::kWritten,
+                                 .compute = Compute::kFp8,
+                                 .fp8 = {.probability = Probability::kExact,
+                                         .scaling = BlockScaling::kNone,
+                                         .form = ScoreForm::kMultiplyAdd,
+                                         .scores = ScoreType::kInt8,
+                                         .near_keys = NearKeys::kBf16,
+                                         .rotation = Rotation::kNone,
+                                         .smoothing = KeySmoothing::kMean,
+                                         .scales = ScaleGranularity::kTensor,
+                                         .byte_rounding = ByteRounding::kTruncate},
+                                 .length = SequenceLength::kShort}),
+      "bf16,d=128,causal,lse,compute=fp8,length=short,p=exact,unscaled,form=fma,qk=int8,near=bf16,no-rotate,smooth-k,"
+      "scales=tensor,u8=truncate");
+  EXPECT_EQ(
+      parse_problem("bf16,d=128,compute=fp8,p=lean,blocks,qk=fp8,near=fp8,rotate,scales=head,u8=nearest,length=long")
+          .value(),
+      AttentionProblem{.compute = Compute::kFp8});
 }
 
 TEST(ProblemText, words_come_in_any_order_with_spaces_and_defaults) {
@@ -134,6 +139,10 @@ INSTANTIATE_TEST_SUITE_P(
                       BadText{"bf16,d=128,full,causal", "'causal' repeats or contradicts"},
                       BadText{"bf16,d=128,lse,lse", "'lse' repeats or contradicts"},
                       BadText{"bf16,d=128,casual", "unknown word 'casual'"},
+                      BadText{"bf16,d=128,length=any", "unknown word 'length=any'; allowed: "},
+                      BadText{"bf16,d=128,length=", "unknown word 'length='"},
+                      BadText{"bf16,d=128,length=1024", "compute=fp8, length=long, length=short, and"},
+                      BadText{"bf16,d=128,length=long,length=short", "'length=short' repeats or contradicts"},
                       BadText{"bf16,d=128,compute=fp8,compute=fp8", "'compute=fp8' repeats or contradicts"},
                       BadText{"bf16,d=128,compute=bf16", "unknown word 'compute=bf16'"},
                       BadText{"fp8e4m3,d=128,p=lean,p=exact", "'p=exact' repeats or contradicts"},
@@ -288,7 +297,7 @@ TEST(Supports, names_options_that_exclude_each_other) {
 }
 
 // problem_of() gives some problem with the same kernel; problems with FP8 inputs come back as they are, but for a form
-// that is the default.
+// that is the default, and the length.
 TEST(SpecOf, problem_of_undoes_it) {
   for (AttentionProblem problem : fp8_problems()) {
     if (!supports(problem, full_table())) continue;
@@ -297,6 +306,7 @@ TEST(SpecOf, problem_of_undoes_it) {
     EXPECT_EQ(spec_of(back), spec) << to_string(problem) << " gives " << to_string(back);
     EXPECT_TRUE(supports(back, full_table())) << to_string(back);
     if (problem.compute == Compute::kFp8) continue;
+    problem.length = SequenceLength::kLong;  // no part of a kernel
     if (problem.fp8.form == ScoreForm::kMultiplyAdd) problem.fp8.form = ScoreForm::kAuto;
     EXPECT_EQ(back, problem);
   }
@@ -398,6 +408,35 @@ TEST(KernelTable, the_first_matching_row_that_may_be_selected_wins) {
   EXPECT_EQ(two.mismatch({.head_dim_qk = 64}), "head_dim_qk is 64, the row takes 128 or 192");
   EXPECT_EQ(two.mismatch({.head_dim_qk = 192}), "");
   EXPECT_EQ(two.mismatch({.family = Family::kQuantise}), "family is quantise, the row takes attention_forward");
+}
+
+TEST(KernelTable, a_row_for_one_length_is_chosen_for_it_alone_and_serves_any_by_name) {
+  using schedules::SequenceLength;
+  const std::vector<Row> table{{.name = "short", .length = SequenceLength::kShort}, {.name = "any"}};
+  EXPECT_EQ(schedules::select_row(table, {}, SequenceLength::kShort)->name, "short");
+  EXPECT_EQ(schedules::select_row(table, {}, SequenceLength::kLong)->name, "any");
+  EXPECT_EQ(schedules::select_row(table, {})->name, "any");
+  EXPECT_EQ(table[0].mismatch({}), "");
+  EXPECT_EQ(table[0].mismatch({}, SequenceLength::kLong), "length is long, the row takes short");
+  EXPECT_EQ(table[0].specificity(), 1U);
+  // A table with one of the two lengths alone supports that alone.
+  const std::span<const Row> one = std::span(table).first(1);
+  EXPECT_TRUE(supports({.length = zyfa::SequenceLength::kShort}, one));
+  EXPECT_THAT(supports({}, one).reasons, ElementsAre("each value is supported, but not this combination of them"));
+}
+
+// Every problem with a kernel for long sequences has one for short ones; the specification is the same.
+TEST(Select, serves_short_sequences_wherever_long_ones_are) {
+  for (const std::vector<AttentionProblem>& problems : {all_problems(), fp8_problems()}) {
+    for (AttentionProblem problem : problems) {
+      problem.length = SequenceLength::kShort;
+      const schedules::KernelSpec spec = spec_of(problem);
+      const bool supported = supports(problem).reasons.empty();
+      problem.length = SequenceLength::kLong;
+      EXPECT_EQ(supports(problem).reasons.empty(), supported) << to_string(problem);
+      EXPECT_EQ(spec_of(problem), spec);
+    }
+  }
 }
 
 TEST(ChooseKernel, takes_a_placement_by_name_or_text) {
