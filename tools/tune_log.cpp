@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -61,17 +62,29 @@ Lines lines_of(std::string_view text) {
   return result;
 }
 
+bool is_numbers(const OrderedJson& json, const char* key) {
+  return json.contains(key) && json[key].is_array() &&
+         std::ranges::all_of(json[key], [](const OrderedJson& value) { return value.is_number(); });
+}
+
+// Lines are added one after another: one that is missing or stands elsewhere was not left so by a run.
 Expected<TuneTrial> trial_of(const std::string& path, std::size_t number, const std::string& line) {
   const OrderedJson json = OrderedJson::parse(line, nullptr, false);
   const auto has = [&](const char* key, bool (OrderedJson::*is)() const noexcept) {
     return json.contains(key) && (json[key].*is)();
   };
   if (!json.is_object() || !has("placement", &OrderedJson::is_string) || !json.contains("cycles") ||
-      !(json["cycles"].is_number() || json["cycles"].is_null()) || !has("also", &OrderedJson::is_number) ||
+      !(json["cycles"].is_number() || json["cycles"].is_null()) || !is_numbers(json, "also") ||
       !has("toggles", &OrderedJson::is_number) || !has("why", &OrderedJson::is_string)) {
     return corrupt(path, number, "this is no trial");
   }
-  TuneTrial trial{.placement = json["placement"], .also = json["also"], .toggles = json["toggles"], .why = json["why"]};
+  if (!json.contains("number") || json["number"] != number - 1) {
+    return corrupt(path, number, fmt::format("this is not trial {}", number - 1));
+  }
+  TuneTrial trial{.placement = json["placement"],
+                  .also = json["also"].get<std::vector<double>>(),
+                  .toggles = json["toggles"],
+                  .why = json["why"]};
   if (json["cycles"].is_number()) {
     trial.cycles = json["cycles"].get<double>();
   }
@@ -95,6 +108,27 @@ Status check_question(const std::string& path, const std::string& line, const Or
 }
 
 }  // namespace
+
+Expected<std::optional<std::vector<std::string>>> logged_starts(const std::string& path) {
+  using Starts = std::optional<std::vector<std::string>>;
+  const Expected<std::vector<std::byte>> bytes = io::read_file(path);
+  if (!bytes) {
+    if (bytes.error().code == ErrorCode::kNotFound) {
+      return Starts();
+    }
+    return tl::unexpected<Error>(bytes.error());
+  }
+  const Lines read = lines_of({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  if (read.lines.empty()) {
+    return Starts();
+  }
+  const OrderedJson asked = OrderedJson::parse(read.lines.front(), nullptr, false);
+  if (!asked.is_object() || !asked.contains("tune") || !asked.contains("starts") || !asked["starts"].is_array() ||
+      !std::ranges::all_of(asked["starts"], [](const OrderedJson& start) { return start.is_string(); })) {
+    return corrupt(path, 1, kNoLog);
+  }
+  return Starts(asked["starts"].get<std::vector<std::string>>());
+}
 
 OrderedJson to_json(const TuneTrial& trial) {
   return {{"placement", trial.placement},

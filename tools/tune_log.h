@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ class TuneLog {
   std::unique_ptr<std::FILE, Close> file_;
   std::vector<TuneTrial> known_;
 };
+
+// Where the walk of a log began; none when there is no log yet. kCorruptData, kIoError.
+[[nodiscard]] Expected<std::optional<std::vector<std::string>>> logged_starts(const std::string& path);
 
 [[nodiscard]] OrderedJson to_json(const TuneTrial& trial);
 

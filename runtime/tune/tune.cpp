@@ -104,10 +104,10 @@ class Bench {
     Expected<LaunchProfile> profile = replay({});
     if (!profile) return tl::unexpected(std::move(profile.error()));
     trial.cycles = cycles(*profile);
-    if (!options_->also.empty()) {
-      Expected<LaunchProfile> other = replay(options_->also);
+    for (const std::vector<std::string>& set : options_->also) {
+      Expected<LaunchProfile> other = replay(set);
       if (!other) return tl::unexpected(std::move(other.error()));
-      trial.also = cycles(*other);
+      trial.also.push_back(cycles(*other));
     }
     const SimToggles& toggles = profile->toggles;
     if (toggles.mfmas != 0) {
@@ -144,7 +144,27 @@ Expected<std::vector<schedules::Placement>> starts_of(const AttentionProblem& pr
   return starts;
 }
 
+// Of an earlier run: told by that run, not by this one.
+Status check_known(Bench& bench, const TuneTrial& best) {
+  Expected<TuneTrial> again = bench.try_out(best.placement);
+  if (!again) return tl::unexpected(std::move(again.error()));
+  if (*again == best) return {};
+  const auto figures = [](const TuneTrial& trial) {
+    const std::optional<double> cost = tune_cost(trial);
+    return cost ? std::to_string(*cost) + " cycles" : trial.why;
+  };
+  return make_error(ErrorCode::kCorruptData, "the best of the earlier trials does not come out as they say: " +
+                                                 best.placement + " was " + figures(best) + ", is " + figures(*again));
+}
+
 }  // namespace
+
+std::optional<double> tune_cost(const TuneTrial& trial) {
+  if (!trial.cycles) return std::nullopt;
+  double sum = *trial.cycles;
+  for (const double cycles : trial.also) sum += cycles;
+  return sum / static_cast<double>(1 + trial.also.size());
+}
 
 Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& options) {
   if (Status status = check(options); !status) return tl::unexpected(std::move(status.error()));
@@ -171,9 +191,7 @@ Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& op
           if (!trial) return tl::unexpected(std::move(trial.error()));
           latest = *std::move(trial);
         }
-        std::optional<double> cost = latest.cycles;
-        if (cost) *cost += latest.also;
-        return schedules::Trial{.cost = cost, .tie_break = latest.toggles, .why = latest.why};
+        return schedules::Trial{.cost = tune_cost(latest), .tie_break = latest.toggles, .why = latest.why};
       },
       .step =
           [&](const schedules::SearchStep& step) {
@@ -191,6 +209,9 @@ Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& op
   Expected<schedules::Found> found =
       (*service)->search_placements(choice->spec, *starts, {.seed = options.seed, .trials = options.trials}, calls);
   if (!found) return tl::unexpected(std::move(found.error()));
+  if (known.contains(result.best.placement)) {
+    if (Status status = check_known(*bench, result.best); !status) return tl::unexpected(std::move(status.error()));
+  }
   return result;
 }
 

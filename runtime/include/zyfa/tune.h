@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,15 @@ namespace zyfa {
 struct TuneTrial {
   std::string placement;              // canonical text
   std::optional<double> cycles = {};  // predicted, of a compute unit for 256 queries; none: no use
-  double also = 0;                    // the same under TuneOptions::also; 0 when that is empty
-  double toggles = 0;                 // operand bits an MFMA, decides among equal cycles: the clock falls with them
+  std::vector<double> also = {};      // the same under each set of TuneOptions::also
+  double toggles = 0;                 // operand bits an MFMA, decides among equal costs: the clock falls with them
   std::string why = {};               // it is of no use
+  bool operator==(const TuneTrial&) const = default;
 };
+
+// What the walk makes least: the mean of `cycles` and `also`. Not the largest of them: parameters that cost every
+// placement the same cycles would make one set the largest always, and the others would not count.
+[[nodiscard]] ZYFA_API std::optional<double> tune_cost(const TuneTrial& trial);
 
 struct TuneStep {
   std::uint64_t number = 0;  // from 1
@@ -44,11 +50,12 @@ struct TuneOptions {
   std::uint64_t trials = 200;                // stops after so many, the starts included
   std::vector<std::string> starts = {};      // names of rows or placements in text form; empty: the table's choice
   std::vector<std::string> parameters = {};  // of the cycle model, "name=value" (zyfa/profile.h)
-  // Parameters set beside those in a second replay, whose cycles count as much: so that a placement does not lean on
-  // one end of what is uncertain. Empty: none.
-  std::vector<std::string> also = {};
+  // Further sets, each beside `parameters` in a replay of its own, whose cycles count as much: so that a placement does
+  // not lean on one end of what is uncertain.
+  std::vector<std::vector<std::string>> also = {};
   // Trials of an earlier run with the same problem, tokens, parameters and version: taken as they are. With the same
-  // seed and starts the walk repeats, so an interrupted one goes on where it stopped.
+  // seed and starts the walk repeats, so an interrupted one goes on where it stopped. If the best is one of them, it is
+  // tried again in the end.
   std::vector<TuneTrial> known = {};
   std::function<bool(const TuneStep&)> step = {};  // after each; false ends the walk
 };
@@ -61,7 +68,25 @@ struct TuneResult {
 
 // Runs on the simulator, on one thread of this host. kUnsupported (problem, details: every reason); kInvalidArgument
 // (tokens, trials, parameters, starts that are of no use); kScheduleError (a start that is no placement or not legal);
-// kDeviceUnavailable (no libzyfa_jit).
+// kDeviceUnavailable (no libzyfa_jit); kCorruptData (the best of TuneOptions::known does not come out as it says).
 [[nodiscard]] ZYFA_API Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& options = {});
+
+// A row of the kernel table whose placement is looked for by tune() (docs/schedules.md, "The tuned rows").
+struct TuneRow {
+  std::string name;
+  std::string problem;  // text form
+  std::int64_t tokens = 0;
+  std::string placement;  // as the table has it
+};
+// By name.
+[[nodiscard]] ZYFA_API std::vector<TuneRow> tune_rows();
+
+// The text of schedules/select/tuned_rows.inc with the placements of `rows` for those that the table has; all others
+// stay. Rows that come out with one placement share the first's. Pure. kInvalidArgument: no such row; kScheduleError: a
+// placement that cannot be read.
+[[nodiscard]] ZYFA_API Expected<std::string> tuned_table(std::span<const TuneRow> rows);
+
+// Whether two placements differ in nothing but their names. False for texts that cannot be read.
+[[nodiscard]] ZYFA_API bool same_schedule(const std::string& a, const std::string& b);
 
 }  // namespace zyfa

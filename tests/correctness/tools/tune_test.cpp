@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -155,6 +156,97 @@ TEST(Tune, StartsFromAFile) {
   EXPECT_EQ(file.json()["start"], row.json()["start"]);
 }
 
+// The trials of the log stand on their places, and what wins is tried again.
+TEST(Tune, RefusesALogThatWasTamperedWith) {
+  const Session session;
+  ASSERT_EQ(session.zyfa_jit(request({"--trials", "3", "--log", session / "log"})).exit_code, 0);
+  const std::vector<std::string> lines = lines_of(session / "log");
+  put_file(session / "short", lines[0] + "\n" + lines[2] + "\n" + lines[3] + "\n");
+  const Result gap = session.zyfa_jit(request({"--trials", "3", "--log", session / "short"}));
+  EXPECT_EQ(gap.exit_code, 1);
+  EXPECT_THAT(gap.err, HasSubstr("short line 2: this is not trial 1"));
+  auto trial = nlohmann::ordered_json::parse(lines[1]);
+  trial["cycles"] = 1.0;
+  put_file(session / "fast", lines[0] + "\n" + trial.dump() + "\n" + lines[2] + "\n" + lines[3] + "\n");
+  const Result fast = session.zyfa_jit(request({"--trials", "3", "--log", session / "fast"}));
+  EXPECT_EQ(fast.exit_code, 1);
+  EXPECT_THAT(fast.err, HasSubstr("fast: the best of the earlier trials does not come out as they say: name="));
+  EXPECT_THAT(fast.err, HasSubstr(" was 1.000000 cycles, is "));
+}
+
+// A wait that takes longer costs cycles; the mean of the sets decides.
+TEST(Tune, CountsEverySetOfParameters) {
+  const Session session;
+  const Result result =
+      session.zyfa_jit(request({"--trials", "4", "--log", session / "log", "--also", "barrier_cycles=80", "--also",
+                                "barrier_cycles=80,waitcnt_cycles=4"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["also"],
+            nlohmann::json::parse(R"([["barrier_cycles=80"], ["barrier_cycles=80", "waitcnt_cycles=4"]])"));
+  double best = 0;
+  for (const std::string& line : lines_of(session / "log")) {
+    const auto trial = nlohmann::json::parse(line);
+    if (trial.contains("tune") || trial["cycles"].is_null()) {
+      continue;
+    }
+    ASSERT_EQ(trial["also"].size(), 2U);
+    EXPECT_GT(trial["also"][0], trial["cycles"]);
+    EXPECT_NE(trial["also"][1], trial["also"][0]);
+    const double mean =
+        (trial["cycles"].get<double>() + trial["also"][0].get<double>() + trial["also"][1].get<double>()) / 3;
+    EXPECT_EQ(trial["best"] == true && best != 0, best != 0 && mean < best) << line;
+    best = best == 0 ? mean : std::min(best, mean);
+  }
+  EXPECT_GT(best, 0);
+}
+
+class TuneTable : public testing::Test {
+ protected:
+  [[nodiscard]] Result write(const std::string& file, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments{"tune",  "--write-table", session_ / file, "--logs", session_ / "logs",
+                                       "--row", "pingpong",      "--trials",      "3",      "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return session_.zyfa_jit(arguments);
+  }
+  const Session session_;
+  const std::string shipped_ = get_file(ZYFA_SOURCE_DIR "/schedules/select/tuned_rows.inc");
+};
+
+TEST_F(TuneTable, TheSameLogsGiveTheSameBytes) {
+  const Result first = write("a.inc");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto row = first.json()["rows"][0];
+  EXPECT_EQ(row["row"], "pingpong");
+  EXPECT_EQ(row["trials"], 3);
+  EXPECT_EQ(row["from_log"], 0);
+  EXPECT_LE(row["best"]["cycles"], row["start"]["cycles"]);
+  const Result again = write("b.inc");
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.json()["rows"][0]["from_log"], 3);
+  EXPECT_EQ(get_file(session_ / "b.inc"), get_file(session_ / "a.inc"));
+  // Over its own result, too.
+  ASSERT_EQ(write("a.inc").exit_code, 0);
+  EXPECT_EQ(get_file(session_ / "a.inc"), get_file(session_ / "b.inc"));
+  // With the start alone nothing can have changed: what ships is what the writer makes.
+  const Result start = session_.zyfa_jit(
+      {"tune", "--write-table", session_ / "c.inc", "--logs", session_ / "logs", "--row", "pingpong", "--trials", "1"});
+  ASSERT_EQ(start.exit_code, 0) << start.err;
+  EXPECT_EQ(get_file(session_ / "c.inc"), shipped_);
+}
+
+TEST_F(TuneTable, WritesOverNoOtherRows) {
+  std::string changed = shipped_;
+  const std::size_t at = changed.find("waves=8");
+  ASSERT_NE(at, std::string::npos);
+  changed[at + 6] = '4';
+  put_file(session_ / "a.inc", changed);
+  const Result result = write("a.inc", {"--trials", "1"});
+  EXPECT_EQ(result.exit_code, 1);
+  const auto line = 1 + std::count(changed.begin(), changed.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  EXPECT_THAT(result.err, HasSubstr("a.inc line " + std::to_string(line) + ": differs from the rows that"));
+  EXPECT_EQ(get_file(session_ / "a.inc"), changed);
+}
+
 struct Bad {
   std::vector<std::string> arguments;
   const char* says;
@@ -185,6 +277,15 @@ INSTANTIATE_TEST_SUITE_P(
                          "name=p;waves=4;groups=1;loop=load_k,load_v,read_k,qk,mask,max,rescale,exp,read_v,pv"},
                         "too early"},
                     Bad{{"--problem", "bf16,d=128", "--tokens", "64", "--set", "bogus=1"}, "bogus"},
+                    Bad{{"--problem", "bf16,d=128", "--tokens", "64", "--also", "l2_latency=600,bogus=1"}, "bogus"},
+                    Bad{{}, "give --problem, or --write-table"},
+                    Bad{{"--problem", "bf16,d=128", "--write-table", "t.inc"}, "give --problem, or --write-table"},
+                    Bad{{"--write-table", "t.inc"}, "--write-table needs --logs"},
+                    Bad{{"--problem", "bf16,d=128", "--logs", "d"}, "--write-table needs --logs"},
+                    Bad{{"--problem", "bf16,d=128", "--row", "pingpong"}, "--row is for --write-table"},
+                    Bad{{"--write-table", "t.inc", "--logs", "d", "--log", "l"}, "--log and --start are for --problem"},
+                    Bad{{"--write-table", "t.inc", "--logs", "d", "--row", "naive"},
+                        "no tuned row is named 'naive'; there are "},
                     Bad{{"--problem", "bf16,d=128", "--tokens", "64", "--set", "trans_cycles=99"}, "99"}));
 
 }  // namespace
