@@ -9,6 +9,7 @@
 #include "tools/commands.h"
 #include "tools/tune_log.h"
 #include "tools/tune_table.h"
+#include "tools/tune_variants.h"
 #include "tools/tune_walk.h"
 #include "zyfa/problem.h"
 #include "zyfa/tune.h"
@@ -19,6 +20,7 @@ namespace {
 struct Options {
   OutputForm form = OutputForm::kText;
   std::string problem, log;
+  std::string logs, variants;
   std::vector<std::string> also;
   TableRequest table;
   TuneOptions tune;
@@ -73,14 +75,18 @@ Status check(const Options& options) {
   if (table == !options.problem.empty()) {
     return refuse("give --problem, or --write-table for the problems of the tuned rows");
   }
-  if (table != !options.table.logs.empty()) {
-    return refuse("--write-table needs --logs, the folder of its logs, and --logs is for --write-table");
+  const bool variants = !options.variants.empty();
+  if (table && (options.logs.empty() || variants)) {
+    return refuse("--write-table needs --logs, the folder of its logs, and has no --variants");
+  }
+  if (!options.logs.empty() && !table && !variants) {
+    return refuse("--logs is for --write-table and --variants; one walk has a --log");
   }
   if (!table && !options.table.rows.empty()) {
     return refuse("--row is for --write-table");
   }
-  if (table && (!options.log.empty() || !options.tune.starts.empty())) {
-    return refuse("--log and --start are for --problem: each tuned row has its own, the log in the folder of --logs");
+  if ((table || variants) && (!options.log.empty() || !options.tune.starts.empty())) {
+    return refuse("--log and --start are for one walk: here each has its own, the log in the folder of --logs");
   }
   return {};
 }
@@ -94,12 +100,16 @@ int run(Options options) {
   }
   if (!options.table.file.empty()) {
     options.table.tune = options.tune;
+    options.table.logs = options.logs;
     options.table.form = options.form;
     return write_table(options.table);
   }
   const Expected<AttentionProblem> problem = parse_problem(options.problem);
   if (!problem) {
     return report(problem.error(), options.form);
+  }
+  if (!options.variants.empty()) {
+    return compare_variants({*problem, split(options.variants), options.tune, options.logs, options.form});
   }
   if (const Status read = read_starts(options.tune.starts); !read) {
     return report(read.error(), options.form);
@@ -128,7 +138,8 @@ void add_tune(CLI::App& app, Chosen& chosen) {
       "placement is verified, run in strict mode, and compared bit for bit with the reference placement.",
       "  zyfa-jit tune --problem bf16,d=128,causal --trials 500 --log tune.jsonl\n"
       "  zyfa-jit tune --problem fp8e4m3,d=128 --tokens 1024 --start fp8_naive --seed 7 --json\n"
-      "  zyfa-jit tune --problem fp8e4m3,d=128 --also hold_other_wave=1 --also l2_latency=1500,waitcnt_cycles=0\n"
+      "  zyfa-jit tune --problem fp8e4m3,d=128 --also hold_other_wave=0 --also l2_latency=1500,waitcnt_cycles=4\n"
+      "  zyfa-jit tune --problem bf16,d=128,causal,compute=fp8 --variants form,blocks --trials 100\n"
       "  zyfa-jit tune --write-table schedules/select/tuned_rows.inc --logs build/tune --trials 2000\n"
       "A log that stands already is gone on with. Cycles are of one compute unit for 256 queries (causal: "
       "the last) of\n"
@@ -168,7 +179,11 @@ void add_tune(CLI::App& app, Chosen& chosen) {
           "Instead of --problem: looks for the placement of every tuned row of the kernel table and writes the "
           "file of them (schedules/select/tuned_rows.inc)")
       ->check(writable_file());
-  command->add_option("--logs", table.logs, "Folder of the logs of --write-table, one a row; made when it is missing");
+  command->add_option("--variants", options->variants,
+                      "With --problem of FP8: a walk for each combination of these options, of p, blocks, form, qk and "
+                      "near, and the error of each; the problem fixes the others");
+  command->add_option("--logs", options->logs,
+                      "Folder of the logs of --write-table and --variants, one a walk; made when it is missing");
   command->add_option("--row", table.rows, "Of --write-table: this row; others stay. May be repeated")
       ->allow_extra_args(false);
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
