@@ -1,5 +1,7 @@
 #include "schedules/attention/forward.h"
 
+#include <functional>
+
 #include "schedules/attention/forward_parts.h"
 #include "schedules/dsl/tiles.h"
 
@@ -9,14 +11,12 @@ namespace {
 std::vector<Tile> make_tiles() {
   using enum TileLife;
   std::vector<Tile> tiles{
-      lds_tile("k", forward::kTileBytes),
-      lds_tile("v", forward::kTileBytes),
-      vector_tile("k_frag", kIteration, 4, forward::kKeyBlocks * forward::kHeadSteps),
-      vector_tile("v_frag", kIteration, 4, forward::kHeadBlocks * forward::kKeySteps),
-      vector_tile("score", kIteration, 16, forward::kKeyBlocks),
+      lds_tile("k", forward::kIterationBlocks * forward::kBlockBytes),
+      lds_tile("v_first", forward::kBlockBytes),
+      lds_tile("v_rest", (forward::kIterationBlocks - 1) * forward::kBlockBytes),
+      vector_tile("score", kIteration, 16, forward::kIterationBlocks),
       vector_tile("block_max", kIteration, 1),
       scalar_tile("moved", kIteration, 2),
-      vector_tile("prob", kIteration, 4, forward::kKeySteps),
       vector_tile("out", kState, 16, forward::kHeadBlocks),
       vector_tile("reference", kState, 1),
       vector_tile("reference_limit", kState, 1),
@@ -37,28 +37,64 @@ std::vector<Tile> make_tiles() {
       scalar_tile("o_args", kConstant, 8),
       scalar_tile("lse_args", kConstant, 6),
   };
-  for (const std::string operand : {"k", "v"}) {
-    tiles.push_back(scalar_tile(operand + "_desc", kState, 4));
-    tiles.push_back(scalar_tile(operand + "_left", kState, 1));
-    tiles.push_back(scalar_tile(operand + "_stride", kConstant, 1));
-    tiles.push_back(vector_tile(operand + "_offset", kConstant, 1));
+  for (std::uint32_t block = 0; block < forward::kIterationBlocks; ++block) {
+    tiles.push_back(vector_tile(forward::of_block("k_frag", block), kIteration, 4, forward::kHeadSteps));
+    tiles.push_back(
+        vector_tile(forward::of_block("v_frag", block), kIteration, 4, forward::kBlockSteps * forward::kHeadBlocks));
+    tiles.push_back(vector_tile(forward::of_block("prob", block), kIteration, 4, forward::kBlockSteps));
   }
+  for (const std::string loaded : {"k", "v_first", "v_rest"}) {
+    tiles.push_back(scalar_tile(loaded + "_desc", kState, 4));
+    tiles.push_back(scalar_tile(loaded + "_left", kState, 1));
+    tiles.push_back(scalar_tile(loaded + "_stride", kConstant, 1));
+  }
+  for (const std::string operand : {"k", "v"}) tiles.push_back(vector_tile(operand + "_offset", kConstant, 1));
   return tiles;
 }
+
+// A stage for each block of the iteration, named forward::of_block(name, block).
+void add_block_stages(std::vector<Stage>& stages, const char* name,
+                      const std::function<std::vector<Access>(std::uint32_t)>& accesses,
+                      void (*emit)(StageWriter&, std::uint32_t), Speculation speculation = Speculation::kHarmless) {
+  for (std::uint32_t block = 0; block < forward::kIterationBlocks; ++block) {
+    stages.push_back({forward::of_block(name, block), accesses(block), speculation,
+                      [emit, block](StageWriter& w) { emit(w, block); }});
+  }
+}
+
+using Accesses = std::vector<Access>;
 
 std::vector<Stage> make_stages() {
   using enum AccessKind;
   using enum Speculation;
-  return {
+  std::vector<Stage> stages{
       {"load_k", {{"k", kWrite}, {"k_desc", kUpdate}, {"k_left", kUpdate}}, kHarmless, forward::load_keys},
-      {"load_v", {{"v", kWrite}, {"v_desc", kUpdate}, {"v_left", kUpdate}}, kHarmless, forward::load_values},
-      {"read_k", {{"k", kRead}, {"k_frag", kWrite}}, kHarmless, forward::read_keys},
-      {"qk", {{"k_frag", kRead}, {"score", kWrite}}, kHarmless, forward::scores},
-      {"mask", {{"score", kUpdate}, {"key_position", kUpdate}}, kHarmless, forward::mask},
+      {"load_v_first",
+       {{"v_first", kWrite}, {"v_first_desc", kUpdate}, {"v_first_left", kUpdate}},
+       kHarmless,
+       forward::load_first_values},
+      {"load_v_rest",
+       {{"v_rest", kWrite}, {"v_rest_desc", kUpdate}, {"v_rest_left", kUpdate}},
+       kHarmless,
+       forward::load_other_values},
+  };
+  add_block_stages(
+      stages, "read_k",
+      [](std::uint32_t block) { return Accesses{{"k", kRead}, {forward::of_block("k_frag", block), kWrite}}; },
+      forward::read_keys);
+  add_block_stages(
+      stages, "qk",
+      [](std::uint32_t block) { return Accesses{{forward::of_block("k_frag", block), kRead}, {"score", kWrite}}; },
+      forward::scores);
+  const std::vector<Stage> reference{
+      {"mask",
+       {{"score", kUpdate}, {"key_position", kUpdate}},
+       kHarmless,
+       [](StageWriter& w) { forward::mask(w, forward::kIterationBlocks); }},
       {"max",
        {{"score", kRead}, {"reference_limit", kRead}, {"block_max", kWrite}, {"moved", kWrite}},
        kHarmless,
-       forward::row_maximum},
+       [](StageWriter& w) { forward::row_maximum_of(w, forward::kIterationBlocks); }},
       {"rescale",
        {{"block_max", kRead},
         {"moved", kRead},
@@ -68,14 +104,33 @@ std::vector<Stage> make_stages() {
         {"out", kUpdate}},
        kHarmless,
        [](StageWriter& w) { forward::move_reference(w, forward::kReferenceSlack); }},
-      {"exp",
-       {{"score", kRead}, {"reference", kRead}, {"row_sum", kUpdate}, {"prob", kWrite}},
-       kHarmless,
-       forward::probabilities},
-      {"read_v", {{"v", kRead}, {"v_frag", kWrite}}, kHarmless, forward::read_values},
-      // A block past the end adds zeros, but +0 would turn an output of -0 into +0: it must not run there.
-      {"pv", {{"v_frag", kRead}, {"prob", kRead}, {"out", kUpdate}}, kNever, forward::accumulate},
   };
+  stages.insert(stages.end(), reference.begin(), reference.end());
+  add_block_stages(
+      stages, "exp",
+      [](std::uint32_t block) {
+        return Accesses{
+            {"score", kRead}, {"reference", kRead}, {"row_sum", kUpdate}, {forward::of_block("prob", block), kWrite}};
+      },
+      [](StageWriter& w, std::uint32_t block) {
+        forward::block_probabilities(
+            w, block, {w.reg(forward::of_block("prob", block), 0), w.reg(forward::of_block("prob", block), 1)});
+      });
+  add_block_stages(
+      stages, "read_v",
+      [](std::uint32_t block) {
+        return Accesses{{block == 0 ? "v_first" : "v_rest", kRead}, {forward::of_block("v_frag", block), kWrite}};
+      },
+      forward::read_values);
+  // A block past the end adds zeros, but +0 would turn an output of -0 into +0: it must not run there.
+  add_block_stages(
+      stages, "pv",
+      [](std::uint32_t block) {
+        return Accesses{
+            {forward::of_block("v_frag", block), kRead}, {forward::of_block("prob", block), kRead}, {"out", kUpdate}};
+      },
+      forward::accumulate, kNever);
+  return stages;
 }
 
 }  // namespace

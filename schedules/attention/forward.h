@@ -1,9 +1,9 @@
 // Attention forward, BF16: the algorithm of DESIGN.md section 4 with exact probabilities.
 //
-// A wave owns 32 queries, one per lane and its partner lane + 32; a workgroup owns 32 x waves. One iteration is one
-// block of 64 keys. S^T = K Q^T and O^T = V^T P^T, so the softmax of a query stays inside a lane pair and P needs no
-// shuffle (gfx950-isa.md 1.1). Scores are kept in units of log2; `reference` is the running row reference and moves
-// only when a block's maximum exceeds it by more than kReferenceSlack binades, by a wave-uniform branch.
+// A wave owns 32 queries, one per lane and its partner lane + 32; a workgroup owns 32 x waves. One iteration is
+// 128 keys, as four blocks of 32. S^T = K Q^T and O^T = V^T P^T, so the softmax of a query stays inside a lane pair and
+// P needs no shuffle (gfx950-isa.md 1.1). Scores are kept in units of log2; `reference` is the running row reference
+// and moves only when an iteration's maximum exceeds it by more than kReferenceSlack binades, by a wave-uniform branch.
 #pragma once
 
 #include "schedules/dsl/algorithm.h"
@@ -14,6 +14,7 @@ namespace zyfa::schedules {
 
 inline constexpr std::uint32_t kWaveQueries = 32;
 inline constexpr std::uint32_t kKeyTile = 64;
+inline constexpr std::uint32_t kIterationKeys = 128;
 
 // kUnsupported for a specification outside the family.
 [[nodiscard]] Expected<Algorithm> attention_forward(const KernelSpec& spec);

@@ -49,12 +49,23 @@ LanePlace place_lane(StageWriter& w, const SetupRegs& s, const std::string& name
   return {row, chunk};
 }
 
-// Descriptor and per-lane offset of K or V.
-void describe_operand(StageWriter& w, const SetupRegs& s, const std::string& name, Reg args, const LanePlace& place) {
-  describe_key_rows(w, s, name, args);
-  const Reg offset = w.reg(name + "_offset");
+// Per-lane offset of K or V.
+void offset_lanes(StageWriter& w, const std::string& operand, Reg args, const LanePlace& place) {
+  const Reg offset = w.reg(operand + "_offset");
   w.op(Op::kVMulLoU32, {offset, place.row, args.sub(2)});
   w.op(Op::kVAddU32, {offset, offset, place.byte});
+}
+
+void describe_keys(StageWriter& w, const SetupRegs& s, const LanePlace& place) {
+  describe_key_rows(w, s, "k", s.args.k);
+  offset_lanes(w, "k", s.args.k, place);
+}
+
+void describe_values(StageWriter& w, const SetupRegs& s, const LanePlace& place) {
+  describe_key_rows(w, s, "v_first", s.args.v);
+  describe_key_rows(w, s, "v_rest", s.args.v);
+  step_rows(w, "v_rest", kBlockKeys);
+  offset_lanes(w, "v", s.args.v, place);
 }
 
 // K fragment: lane reads key lane % 32, chunk 2 * step + half of the swizzled row; the step only flips address bits.
@@ -83,24 +94,20 @@ void clear_state(StageWriter& w, QueryLoads& queries) {
   w.op(Op::kSMovB32, {w.reg("key_position"), Imm{0}});
 }
 
-// What no load needs.
-void finish_setup(StageWriter& w, const Shape& shape, SetupRegs s) {
+// Under the latency of the first keys. Q goes before V and further keys: the first products need it, and memory brings
+// no more than a few blocks at a time.
+SetupRest continue_setup(StageWriter& w, const Shape& shape, SetupRegs s, const LanePlace& value_place) {
   locate_rows(w, shape.mask, s);
   QueryLoads queries = locate_queries(w, s);
   queries.load(w, 2);
   prepare_limits(w, shape.mask, s);
-  count_trips(w, shape.mask, s);
+  count_trips(w, shape.mask, s, kIterationKeys);
   queries.load(w, 2);
   clear_state(w, queries);
   queries.load_rest(w);
-  apply_scale(w, s, "q", kHeadSteps);
-}
-
-// Under the latency of the first keys.
-SetupRest continue_setup(StageWriter& w, const Shape& shape, const SetupRegs& s, const LanePlace& value_place) {
-  describe_operand(w, s, "v", s.args.v, value_place);
-  return {{"load_k", "load_v"}, [shape, s](StageWriter& later) {
-            finish_setup(later, shape, s);
+  describe_values(w, s, value_place);
+  return {{"load_k", "load_v_first", "load_v_rest"}, [s](StageWriter& later) {
+            apply_scale(later, s, "q", kHeadSteps);
             return SetupRest{};
           }};
 }
@@ -114,9 +121,13 @@ SetupRest setup(StageWriter& w, const Shape& shape) {
   const LanePlace value_place = place_lane(w, s, "v");
   prepare_key_reads(w, s);
   prepare_value_reads(w, s, "v_read");
+  for (std::uint32_t dims = 0; dims < kHeadBlocks; ++dims) {
+    const Reg address = w.reg("v_read", dims);
+    w.op(Op::kVAddU32, {address, Imm{static_cast<std::int32_t>(w.lds_base("v_first"))}, address});
+  }
   clear_output(w, 0, kBlocksClearedFirst);
   locate_key_head(w, s);
-  describe_operand(w, s, "k", s.args.k, key_place);
+  describe_keys(w, s, key_place);
   return {{"load_k"}, [=](StageWriter& later) { return continue_setup(later, shape, s, value_place); }};
 }
 

@@ -27,12 +27,21 @@ void max_over_halves(StageWriter& w, Reg x) {
   w.op(Op::kVMaxF32, {x, x, other}, "over both lane halves");
 }
 
+// chain = max of a tuple's scores but the last.
+void chain_maximum(StageWriter& w, Reg chain, Reg score) {
+  w.op(Op::kVMax3F32, {chain, score.sub(0), score.sub(1), score.sub(2)});
+  for (std::uint16_t r = 3; r + 1 < kTupleScores; r += 2) {
+    w.op(Op::kVMax3F32, {chain, chain, score.sub(r), score.sub(static_cast<std::uint16_t>(r + 1))});
+  }
+}
+
 }  // namespace
 
-void hide_keys(StageWriter& w, Reg position) {
+void hide_keys(StageWriter& w, Reg position, std::uint32_t blocks) {
+  const auto last = static_cast<std::int32_t>(kBlockKeys * blocks - 1);
   const Reg end = w.stemp("block_end");
   const jit::Label skip = w.new_label();
-  w.op(Op::kSAddI32, {end, position, Imm{static_cast<std::int32_t>(kKeyTile - 1)}});
+  w.op(Op::kSAddI32, {end, position, Imm{last}});
   w.op(Op::kSCmpGtI32, {end, w.reg("first_limit")}, "does any query of the wave end before this block does?");
   w.op(Op::kSCbranchScc0, {skip});
   const Reg limit = w.vtemp("limit");
@@ -42,10 +51,15 @@ void hide_keys(StageWriter& w, Reg position) {
   // Four flags at a time: a VALU result in an SGPR may be read 2 wait states later (gfx950-isa.md 4.3).
   std::array<Reg, 4> hidden;
   for (Reg& flag : hidden) flag = w.stemp("hidden", 2);
-  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+  constexpr std::uint32_t kBlocksInReach = 2;  // inline constants end at 64
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    if (block > 0 && block % kBlocksInReach == 0) {
+      w.op(Op::kVSubrevU32, {limit, Imm{kBlockKeys * kBlocksInReach}, limit}, "relative to this block");
+    }
+    const std::uint32_t near_block = block % kBlocksInReach;
     const Reg score = w.reg("score", block);
     for (std::uint16_t r = 0; r < kTupleScores; r += 4) {
-      for (std::uint16_t n = 0; n < 4; ++n) w.op(Op::kVCmpLtI32, {hidden[n], limit, Imm{key_of(block, r + n)}});
+      for (std::uint16_t n = 0; n < 4; ++n) w.op(Op::kVCmpLtI32, {hidden[n], limit, Imm{key_of(near_block, r + n)}});
       for (std::uint16_t n = 0; n < 4; ++n) {
         const Reg x = score.sub(static_cast<std::uint16_t>(r + n));
         w.op(Op::kVCndmaskB32, {x, x, minus_inf, hidden[n]},
@@ -56,28 +70,29 @@ void hide_keys(StageWriter& w, Reg position) {
   w.place(skip);
 }
 
-void mask(StageWriter& w) {
+void mask(StageWriter& w, std::uint32_t blocks) {
   const Reg position = w.reg("key_position");
-  hide_keys(w, position);
-  w.op(Op::kSAddI32, {position, position, Imm{static_cast<std::int32_t>(kKeyTile)}});
+  hide_keys(w, position, blocks);
+  w.op(Op::kSAddI32, {position, position, Imm{static_cast<std::int32_t>(kBlockKeys * blocks)}});
 }
 
-void row_maximum(StageWriter& w) {
+void row_maximum_of(StageWriter& w, std::uint32_t blocks) {
   const Reg maximum = w.reg("block_max");
-  const Reg second = w.vtemp("second");
-  // Two chains, one a 32-key block; 15 three-way maxima and one of two.
-  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
-    const Reg score = w.reg("score", block);
-    const Reg chain = block == 0 ? maximum : second;
-    w.op(Op::kVMax3F32, {chain, score.sub(0), score.sub(1), score.sub(2)});
-    for (std::uint16_t r = 3; r + 1 < kTupleScores; r += 2) {
-      w.op(Op::kVMax3F32, {chain, chain, score.sub(r), score.sub(static_cast<std::uint16_t>(r + 1))});
+  // Two blocks at a time, a chain each: of 32 scores 15 three-way maxima and one of two.
+  for (std::uint32_t block = 0; block < blocks; block += 2) {
+    const Reg first = block == 0 ? maximum : w.vtemp("first");
+    const Reg second = w.vtemp("second");
+    chain_maximum(w, first, w.reg("score", block));
+    chain_maximum(w, second, w.reg("score", block + 1));
+    const Reg last0 = w.reg("score", block).sub(kTupleScores - 1);
+    const Reg last1 = w.reg("score", block + 1).sub(kTupleScores - 1);
+    w.op(Op::kVMax3F32, {second, second, last0, last1});
+    if (block == 0) {
+      w.op(Op::kVMaxF32, {maximum, maximum, second});
+    } else {
+      w.op(Op::kVMax3F32, {maximum, maximum, first, second});
     }
   }
-  const Reg last0 = w.reg("score", 0).sub(kTupleScores - 1);
-  const Reg last1 = w.reg("score", 1).sub(kTupleScores - 1);
-  w.op(Op::kVMax3F32, {second, second, last0, last1});
-  w.op(Op::kVMaxF32, {maximum, maximum, second});
   max_over_halves(w, maximum);
   w.op(Op::kVMulF32, {maximum, w.reg("scale"), maximum}, "block maximum in log2 units (scale > 0)");
   w.op(Op::kVCmpGtF32, {w.reg("moved"), maximum, w.reg("reference_limit")}, "must the reference move?");
@@ -111,27 +126,30 @@ void move_reference(StageWriter& w, float slack) {
   w.place(skip);
 }
 
-void probabilities(StageWriter& w) {
+void block_probabilities(StageWriter& w, std::uint32_t block, const std::array<Reg, kBlockSteps>& prob) {
   const Reg sum = w.reg("row_sum").sub(0);
-  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
-    for (std::uint16_t half = 0; half < kTupleScores / kGroup; ++half) {
-      const Reg scores = w.reg("score", block).sub(static_cast<std::uint16_t>(half * kGroup), kGroup);
-      const Reg prob = w.reg("prob", block * 2 + half);
-      std::array<Reg, kGroup> p;
-      for (std::uint16_t r = 0; r < kGroup; ++r) {
-        p[r] = w.vtemp("p" + std::to_string(r));
-        w.op(Op::kVFmaF32, {p[r], scores.sub(r), w.reg("scale"), w.reg("reference")}, "x - reference, log2 units",
-             {.neg = 0b100});
-      }
-      for (std::uint16_t r = 0; r < kGroup; ++r) w.op(Op::kVExpF32, {p[r], p[r]}, "probability");
-      for (std::uint16_t r = 0; r < kGroup; r += 2) {
-        w.op(Op::kVCvtPkBf16F32, {prob.sub(r / 2), p[r], p[r + 1]}, "P in the order of the MFMA result");
-      }
-      for (std::uint16_t width = kGroup / 2; width > 0; width /= 2) {
-        for (std::uint16_t r = 0; r < width; ++r) w.op(Op::kVAddF32, {p[r], p[r], p[r + width]});
-      }
-      w.op(Op::kVAddF32, {sum, sum, p[0]}, "row sum, this lane's keys");
+  for (std::uint16_t step = 0; step < kBlockSteps; ++step) {
+    const Reg scores = w.reg("score", block).sub(static_cast<std::uint16_t>(step * kGroup), kGroup);
+    std::array<Reg, kGroup> p;
+    for (std::uint16_t r = 0; r < kGroup; ++r) {
+      p[r] = w.vtemp("p" + std::to_string(r));
+      w.op(Op::kVFmaF32, {p[r], scores.sub(r), w.reg("scale"), w.reg("reference")}, "x - reference, log2 units",
+           {.neg = 0b100});
     }
+    for (std::uint16_t r = 0; r < kGroup; ++r) w.op(Op::kVExpF32, {p[r], p[r]}, "probability");
+    for (std::uint16_t r = 0; r < kGroup; r += 2) {
+      w.op(Op::kVCvtPkBf16F32, {prob[step].sub(r / 2), p[r], p[r + 1]}, "P in the order of the MFMA result");
+    }
+    for (std::uint16_t width = kGroup / 2; width > 0; width /= 2) {
+      for (std::uint16_t r = 0; r < width; ++r) w.op(Op::kVAddF32, {p[r], p[r], p[r + width]});
+    }
+    w.op(Op::kVAddF32, {sum, sum, p[0]}, "row sum, this lane's keys");
+  }
+}
+
+void probabilities(StageWriter& w) {
+  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+    block_probabilities(w, block, {w.reg("prob", kBlockSteps * block), w.reg("prob", kBlockSteps * block + 1)});
   }
 }
 

@@ -145,7 +145,7 @@ void prepare_limits(StageWriter& w, MaskKind mask, const SetupRegs& s) {
   w.op(Op::kVSubU32, {limit, limit, shift});
 }
 
-void count_trips(StageWriter& w, MaskKind mask, const SetupRegs& s) {
+void count_trips(StageWriter& w, MaskKind mask, const SetupRegs& s, std::uint32_t block_keys) {
   const Reg keys = w.stemp("keys");
   if (mask == MaskKind::kCausal) {
     w.op(Op::kSAddI32, {keys, s.group_row, Imm{group_queries(w)}});
@@ -156,8 +156,9 @@ void count_trips(StageWriter& w, MaskKind mask, const SetupRegs& s) {
   } else {
     w.op(Op::kSMovB32, {keys, s.args.lengths.sub(1)});
   }
-  w.op(Op::kSAddU32, {keys, keys, Imm{static_cast<std::int32_t>(kKeyTile - 1)}});
-  w.op(Op::kSLshrB32, {w.trips(), keys, Imm{6}}, "blocks of 64 keys");
+  w.op(Op::kSAddU32, {keys, keys, Imm{static_cast<std::int32_t>(block_keys - 1)}});
+  w.op(Op::kSLshrB32, {w.trips(), keys, Imm{std::countr_zero(block_keys)}},
+       "blocks of " + std::to_string(block_keys) + " keys");
 }
 
 void add_scaled(StageWriter& w, Reg to, Reg base, Reg index, Reg stride, const std::string& what) {

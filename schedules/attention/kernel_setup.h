@@ -61,8 +61,8 @@ void describe_key_rows(StageWriter& w, const SetupRegs& s, const std::string& na
 // the last key that the wave's first query sees, below which no block needs the mask.
 void prepare_limits(StageWriter& w, MaskKind mask, const SetupRegs& s);
 
-// Number of 64-key blocks that the workgroup's last query sees.
-void count_trips(StageWriter& w, MaskKind mask, const SetupRegs& s);
+// Number of blocks of `block_keys`, a power of two, that the workgroup's last query sees.
+void count_trips(StageWriter& w, MaskKind mask, const SetupRegs& s, std::uint32_t block_keys = kKeyTile);
 
 // to = base + index * stride, all 64-bit but the index.
 void add_scaled(StageWriter& w, jit::Reg to, jit::Reg base, jit::Reg index, jit::Reg stride, const std::string& what);

@@ -7,7 +7,9 @@ namespace zyfa::schedules {
 
 // One wave at a time on a SIMD, one stage after the other: the executable reference, kept for ever.
 inline constexpr std::string_view kNaivePlacement =
-    "name=naive;waves=4;groups=1;loop=load_k,load_v|read_k,qk,mask,max,rescale,exp,read_v,pv";
+    "name=naive;waves=4;groups=1;loop=load_k,load_v_first,load_v_rest|"
+    "read_k0,qk0,read_k1,qk1,read_k2,qk2,read_k3,qk3,mask,max,rescale,exp0,exp1,exp2,exp3,"
+    "read_v0,pv0,read_v1,pv1,read_v2,pv2,read_v3,pv3";
 
 // For 8-bit attention, and with near keys in BF16.
 inline constexpr std::string_view kFp8NaivePlacement =

@@ -39,7 +39,7 @@ class AttentionProbe {
 
  private:
   // Queries for both groups of an 8-wave workgroup (rows 0..127 and 128..255), the last tile ragged.
-  static constexpr std::uint32_t kSq = 243, kSk = 331, kHeads = 1;
+  static constexpr std::uint32_t kSq = 243, kSk = 523, kHeads = 1;
   std::shared_ptr<SimDevice> device_;
   DeviceAddress q_ = 0, k_ = 0, v_ = 0;
 };

@@ -11,8 +11,27 @@ using jit::Instruction;
 using jit::Listing;
 using jit::Op;
 
-constexpr std::int32_t kTileCopy = 0x4000;  // from a copy of a tile in LDS to the other
-constexpr std::uint32_t kUnused = 252;      // first of four registers that the kernel never writes
+constexpr std::uint32_t kUnused = 252;  // first of four registers that the kernel never writes
+
+// The same place in the other copy of the LDS tile that `address` is in.
+std::int32_t other_copy(std::int32_t address) {
+  const schedules::Plan& plan = original_plan();
+  for (const schedules::Tile& tile : plan.algorithm->tiles) {
+    if (tile.space != schedules::TileSpace::kLds) continue;
+    for (const std::uint32_t copy : {0U, 1U}) {
+      const std::int32_t at = address - static_cast<std::int32_t>(plan.lds_offset(tile.name, copy));
+      if (at < 0 || at >= static_cast<std::int32_t>(tile.lds_bytes)) continue;
+      return static_cast<std::int32_t>(plan.lds_offset(tile.name, 1 - copy)) + at;
+    }
+  }
+  ADD_FAILURE() << "no LDS tile holds byte " << address;
+  return address;
+}
+
+// What the address register of an LDS read holds for lane 0, beside its offset.
+std::int32_t read_base(const Instruction& i) {
+  return i.op == Op::kDsReadB128 ? 0 : static_cast<std::int32_t>(original_plan().lds_offset("v_first", 0));
+}
 
 bool is_lds_read(const Instruction& i) { return i.op == Op::kDsReadB128 || i.op == Op::kDsReadB64TrB16; }
 
@@ -23,15 +42,21 @@ TEST_F(AddressMutants, WrongLoadAddress) {
   expect_all_caught(positions([](const Instruction& i) {
                       return i.op == Op::kSAddU32 && std::get<jit::Reg>(i.operands[0]) == jit::m0();
                     }),
-                    [](Listing& l, std::size_t i) { std::get<Imm>(l.code[i].operands[2]).value ^= kTileCopy; },
+                    [](Listing& l, std::size_t i) {
+                      std::int32_t& to = std::get<Imm>(l.code[i].operands[2]).value;
+                      to = other_copy(to);
+                    },
                     {"lds-in-flight", "uninitialised-register"});
 }
 
 // An LDS read of the other copy of its tile: one that another wave may be filling.
 TEST_F(AddressMutants, ReadsTheOtherCopyOfItsTile) {
   expect_all_caught(some(positions(is_lds_read), 8),
-                    [](Listing& l, std::size_t i) { l.code[i].mods.offset ^= kTileCopy; },
-                    {"lds-in-flight", "uninitialised-register"});
+                    [](Listing& l, std::size_t i) {
+                      const std::int32_t base = read_base(l.code[i]);
+                      l.code[i].mods.offset = other_copy(base + l.code[i].mods.offset) - base;
+                    },
+                    {"lds-in-flight", "lds-race", "uninitialised-register"});
 }
 
 // The LDS offsets of two loads of a tile exchanged: both copies are filled in the wrong order.
@@ -41,7 +66,7 @@ TEST_F(AddressMutants, ExchangedTileCopies) {
   expect_all_caught({at.begin(), at.begin() + 2},
                     [&](Listing& l, std::size_t i) {
                       std::swap(std::get<Imm>(l.code[i].operands[2]).value,
-                                std::get<Imm>(l.code[at[at[0] == i ? 2 : 3]].operands[2]).value);
+                                std::get<Imm>(l.code[at[at[0] == i ? 4 : 5]].operands[2]).value);
                     },
                     {"lds-in-flight"});
 }
@@ -60,8 +85,8 @@ TEST_F(AddressMutants, LdsReadOffByADword) {
 }
 
 TEST_F(AddressMutants, LdsReadBeyondTheAllocation) {
-  expect_all_caught(some(positions(is_lds_read), 8), [](Listing& l, std::size_t i) { l.code[i].mods.offset |= 0xff00; },
-                    {"lds-out-of-bounds"});
+  expect_all_caught(some(positions(Op::kDsReadB64TrB16), 8),
+                    [](Listing& l, std::size_t i) { l.code[i].mods.offset |= 0xff00; }, {"lds-out-of-bounds"});
 }
 
 TEST_F(AddressMutants, GlobalLoadOffByTwoBytes) {

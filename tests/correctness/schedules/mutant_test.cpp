@@ -35,9 +35,7 @@ TEST_F(Mutants, TheOriginalIsClean) {
   EXPECT_TRUE(verdict.same_result);
 }
 
-TEST_F(Mutants, RemovedWait) {
-  expect_all_caught(positions(Op::kSWaitcnt), erase, {"missing-wait", "lds-race", "lds-in-flight"});
-}
+TEST_F(Mutants, RemovedWait) { expect_all_caught(positions(Op::kSWaitcnt), erase, {"missing-wait", "lds-in-flight"}); }
 
 TEST_F(Mutants, VmcntOneTooLarge) {
   expect_all_caught(positions([](const Instruction& i) {
@@ -60,7 +58,7 @@ TEST_F(Mutants, LgkmcntOneTooLarge) {
                       const std::uint32_t simm = immediate(l, i);
                       set_immediate(l, i, with(simm, vmcnt(simm), lgkmcnt(simm) + 1));
                     },
-                    {"missing-wait", "lds-race"});
+                    {"missing-wait"});
 }
 
 TEST_F(Mutants, RemovedWaitStates) { expect_all_caught(positions(Op::kSNop), erase, {"wait-states"}); }

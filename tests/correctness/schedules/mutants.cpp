@@ -30,10 +30,7 @@ struct Kernel {
 
 const Kernel& original() {
   static const Kernel kernel = [] {
-    const auto algorithm = schedules::attention_forward(probe_spec({})).value();
-    const auto placement =
-        schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "pingpong")->placement).value();
-    const auto plan = schedules::make_plan(algorithm, placement).value();
+    const schedules::Plan& plan = original_plan();
     Kernel made;
     made.listing = schedules::build_listing(plan, kSymbol).value();
     jit::allocate(made.listing, {}).value();
@@ -74,6 +71,14 @@ std::string describe(std::size_t i) {
 }
 
 }  // namespace
+
+const schedules::Plan& original_plan() {
+  static const auto algorithm = schedules::attention_forward(probe_spec({})).value();
+  static const auto placement =
+      schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "pingpong")->placement).value();
+  static const auto plan = schedules::make_plan(algorithm, placement).value();
+  return plan;
+}
 
 const Listing& original_listing() { return original().listing; }
 

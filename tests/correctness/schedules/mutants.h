@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "jit/isa/instruction.h"
+#include "schedules/dsl/plan.h"
 #include "tests/correctness/schedules/attention_probe.h"
 
 namespace zyfa::tests {
 
+const schedules::Plan& original_plan();
 const jit::Listing& original_listing();
 // Places of the original's instructions.
 std::vector<std::size_t> positions(const std::function<bool(const jit::Instruction&)>& wanted);

@@ -69,7 +69,7 @@ TEST(JsonKeys, DumpExplainVerify) {
 
 TEST(JsonKeys, Profile) {
   const Session session;
-  const Result result = session.zyfa_jit({"profile", "--problem", "bf16,d=128", "--tokens", "512", "--json"});
+  const Result result = session.zyfa_jit({"profile", "--problem", "bf16,d=128", "--tokens", "1024", "--json"});
   EXPECT_THAT(keys(result.out),
               ElementsAre("problem", "tokens", "key_tokens", "heads", "key_heads", "batch", "inputs", "key", "row",
                           "schedule", "predicted", "kernel", "parameters", "recorded", "longest", "cycles", "loop",
@@ -92,7 +92,7 @@ TEST(JsonKeys, Profile) {
               ElementsAre("parameter", "value", "low", "high", "open", "at_low", "at_high"));
   EXPECT_TRUE(profile["corners"].is_null());
   const Result corners = session.zyfa_jit(
-      {"profile", "--problem", "bf16,d=128", "--tokens", "512", "--corners", "--no-error-bars", "--json"});
+      {"profile", "--problem", "bf16,d=128", "--tokens", "1024", "--corners", "--no-error-bars", "--json"});
   const auto all = nlohmann::ordered_json::parse(corners.out)["corners"];
   EXPECT_THAT(keys(all.dump()), ElementsAre("axes", "trips", "as_set", "corners"));
   EXPECT_THAT(keys(all["axes"][0].dump()), ElementsAre("parameter", "values"));
