@@ -71,7 +71,7 @@ inline constexpr const char* kProblemHelp =
     "smooth-k, scales=tensor, u8=truncate (zyfa/problem.h). Example: bf16,d=128,causal,lse";
 inline constexpr const char* kPlacementHelp =
     "Placement to use instead of the table's choice: a row's name (naive, pingpong; FP8: fp8_naive, fp8_pingpong, "
-    "fp8_pingpong_scalar; mixed: fp8_near_...), a placement's text form, or @FILE that holds one";
+    "fp8_pingpong_packed; mixed: fp8_near_...), a placement's text form, or @FILE that holds one";
 
 // Check of an option that names a file to write, before the work that it is for: a name, and a folder that is there.
 [[nodiscard]] CLI::Validator writable_file();

@@ -122,7 +122,7 @@ void print_text(const RunReport& r) {
                                                   : fmt::format("{} DIFFER from the first", r.different),
                                r.launch_seconds, r.simulated ? " of simulation on this host, not a GPU's time" : ""));
   if (r.paths) {
-    line("tiles", fmt::format("{} on the near path, {} on the far path: {:.2f}% near, of 64 keys for a wave's queries",
+    line("tiles", fmt::format("{} on the near path, {} on the far path: {:.2f}% near, of 128 keys for a wave's queries",
                               r.paths->near, r.paths->far, near_percent(*r.paths)));
   }
   line("output", fmt::format("rms error {:.4f}% of fp64 (limit {}%), max error {:.3g} at token {} head {} dim {}",

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "schedules/attention/forward.h"
 #include "schedules/dsl/stage_writer.h"
@@ -40,8 +41,9 @@ void step_rows(StageWriter& w, const std::string& tile, std::uint32_t rows);
 void read_keys(StageWriter& w, std::uint32_t block);
 void read_values(StageWriter& w, std::uint32_t block);
 void scores(StageWriter& w, std::uint32_t block);
-// Scores of keys that a query does not see become -inf; the first of `blocks` starts at key `position` (SGPR).
-void hide_keys(StageWriter& w, jit::Reg position, std::uint32_t blocks = kKeyBlocks);
+// Scores of keys that a query does not see become -inf; the first of the tile's `blocks` starts at key `position`
+// (SGPR).
+void hide_keys(StageWriter& w, jit::Reg position, std::uint32_t blocks, std::string_view tile = "score");
 void mask(StageWriter& w, std::uint32_t blocks = kKeyBlocks);
 // Of an even number of blocks.
 void row_maximum_of(StageWriter& w, std::uint32_t blocks);

@@ -37,7 +37,7 @@ void chain_maximum(StageWriter& w, Reg chain, Reg score) {
 
 }  // namespace
 
-void hide_keys(StageWriter& w, Reg position, std::uint32_t blocks) {
+void hide_keys(StageWriter& w, Reg position, std::uint32_t blocks, std::string_view tile) {
   const auto last = static_cast<std::int32_t>(kBlockKeys * blocks - 1);
   const Reg end = w.stemp("block_end");
   const jit::Label skip = w.new_label();
@@ -57,7 +57,7 @@ void hide_keys(StageWriter& w, Reg position, std::uint32_t blocks) {
       w.op(Op::kVSubrevU32, {limit, Imm{kBlockKeys * kBlocksInReach}, limit}, "relative to this block");
     }
     const std::uint32_t near_block = block % kBlocksInReach;
-    const Reg score = w.reg("score", block);
+    const Reg score = w.reg(tile, block);
     for (std::uint16_t r = 0; r < kTupleScores; r += 4) {
       for (std::uint16_t n = 0; n < 4; ++n) w.op(Op::kVCmpLtI32, {hidden[n], limit, Imm{key_of(near_block, r + n)}});
       for (std::uint16_t n = 0; n < 4; ++n) {

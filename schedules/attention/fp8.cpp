@@ -10,32 +10,67 @@ namespace {
 
 using fp8::Variant;
 
+// Tiles of one half of an iteration (fp8_parts.h).
+void add_half_tiles(std::vector<Tile>& tiles, const Variant& v, std::uint32_t half) {
+  using enum TileLife;
+  const auto name = [half](const char* tile) { return fp8::of_half(tile, half); };
+  tiles.push_back(vector_tile(name("k_frag"), kIteration, 8, fp8::kKeyBlocks * v.steps()));
+  tiles.push_back(vector_tile(name("v_frag"), kIteration, 8, forward::kOutputBlocks));
+  tiles.push_back(vector_tile(name("score"), kIteration, 16, fp8::kKeyBlocks));
+  tiles.push_back(vector_tile(name("prob"), kIteration, 8));
+  if (v.uses_exponents()) tiles.push_back(vector_tile(name("prob_scale"), kIteration, 1));
+  if (!v.always_exponents()) return;
+  tiles.push_back(vector_tile(name("bias"), kIteration, 2));
+  tiles.push_back(vector_tile(name("block_sum"), kIteration, 4));
+}
+
+// The reference of a row, and what blocks are measured against.
+void add_reference_tiles(std::vector<Tile>& tiles, const Variant& v) {
+  using enum TileLife;
+  tiles.push_back(vector_tile("reference", kState, 1));
+  tiles.push_back(vector_tile("block_max", kIteration, 1));
+  tiles.push_back(scalar_tile("moved", kIteration, 2));
+  if (v.folded()) {
+    tiles.push_back(vector_tile("reference_limit", kState, 1));
+    tiles.push_back(vector_tile("score_start", kState, 16));
+    return;
+  }
+  tiles.push_back(vector_tile("height", kIteration, 1));
+  tiles.push_back(vector_tile("height_start", kState, 1));
+  tiles.push_back(vector_tile("bias_start", kState, 1));
+  tiles.push_back(scalar_tile("height_limit", kConstant, 1));
+  tiles.push_back(scalar_tile("scale_binades", kConstant, 1));
+  if (v.integer()) tiles.push_back(vector_tile("score_start", kConstant, 16));
+}
+
+void add_operand_tiles(std::vector<Tile>& tiles, const std::string& operand) {
+  using enum TileLife;
+  tiles.push_back(scalar_tile(operand + "_desc", kState, 4));
+  tiles.push_back(scalar_tile(operand + "_left", kState, 1));
+  tiles.push_back(scalar_tile(operand + "_step", kState, 2));
+  tiles.push_back(scalar_tile(operand + "_iterations", kState, 1));
+  tiles.push_back(scalar_tile(operand + "_span", kState, 1));
+  tiles.push_back(scalar_tile(operand + "_back", kConstant, 2));
+  tiles.push_back(scalar_tile(operand + "_full", kConstant, 1));
+  tiles.push_back(scalar_tile(operand + "_block", kConstant, 1));
+  tiles.push_back(scalar_tile(operand + "_stride", kConstant, 1));
+  tiles.push_back(scalar_tile(operand + "_lds", kConstant, 1));
+  tiles.push_back(vector_tile(operand + "_offset", kConstant, 1, forward::kMaxLoadRounds));
+}
+
 std::vector<Tile> make_tiles(const Variant& v) {
   using enum TileLife;
   std::vector<Tile> tiles{
-      lds_tile("k", fp8::key_tile(v).bytes()),
-      lds_tile("v", fp8::value_tile().bytes()),
-      vector_tile("k_frag", kIteration, 8, fp8::kKeyBlocks * v.steps()),
-      vector_tile("v_frag", kIteration, 8, forward::kOutputBlocks),
-      vector_tile("score", kIteration, 16, fp8::kKeyBlocks),
-      vector_tile("block_max", kIteration, 1),
-      scalar_tile("moved", kIteration, 2),
-      scalar_tile("far", kIteration, 1),
-      scalar_tile("scaled", kIteration, 1),
-      vector_tile("prob", kIteration, 8),
-      vector_tile("prob_scale", kIteration, 1),
-      vector_tile("block_sum", kIteration, 4),
+      lds_tile("k_a", fp8::key_tile(v).bytes()),
+      lds_tile("k_b", fp8::key_tile(v).bytes()),
+      lds_tile("v_a", fp8::value_tile().bytes()),
+      lds_tile("v_b", fp8::value_tile().bytes()),
       vector_tile("out", kState, 16, forward::kOutputBlocks),
-      vector_tile("reference", kState, 1),
-      vector_tile("reference_limit", kState, 1),
-      vector_tile("bias", kState, 2),
-      scalar_tile("moves", kState, 1),
-      scalar_tile("moves_seen", kIteration, 1),
       vector_tile("row_sum", kState, v.sum_registers()),
+      scalar_tile("far", kIteration, 1),
       scalar_tile("key_position", kState, 1),
       scalar_tile("mask_jump", kState, 1),
       scalar_tile("mask_limit", kConstant, 1),
-      vector_tile("score_start", v.folded() ? kState : kConstant, 16),
       vector_tile("q", kConstant, 8, v.steps()),
       vector_tile("q_scale", kConstant, 1),
       vector_tile("unit_scale", kConstant, 1),
@@ -59,139 +94,164 @@ std::vector<Tile> make_tiles(const Variant& v) {
       scalar_tile("o_args", kConstant, 8),
       scalar_tile("lse_args", kConstant, 6),
   };
-  tiles.push_back(vector_tile("factor", kIteration, 1));
-  tiles.back().starts_at_zero = true;
+  for (std::uint32_t half = 0; half < fp8::kHalves; ++half) add_half_tiles(tiles, v, half);
+  add_reference_tiles(tiles, v);
   if (v.near) {
     tiles.push_back(scalar_tile("blocks", kConstant, 1));
     tiles.push_back(scalar_tile("near_from", kConstant, 1));
   }
-  for (const std::string operand : {"k", "v"}) {
-    tiles.push_back(scalar_tile(operand + "_desc", kState, 4));
-    tiles.push_back(scalar_tile(operand + "_left", kState, 1));
-    tiles.push_back(scalar_tile(operand + "_step", kState, 2));
-    tiles.push_back(scalar_tile(operand + "_blocks", kState, 1));
-    tiles.push_back(scalar_tile(operand + "_span", kState, 1));
-    tiles.push_back(scalar_tile(operand + "_back", kConstant, 2));
-    tiles.push_back(scalar_tile(operand + "_full", kConstant, 1));
-    tiles.push_back(scalar_tile(operand + "_stride", kConstant, 1));
-    tiles.push_back(scalar_tile(operand + "_lds", kConstant, 1));
-    tiles.push_back(vector_tile(operand + "_offset", kConstant, 1, forward::kMaxLoadRounds));
-  }
+  for (const char* operand : {"k", "v"}) add_operand_tiles(tiles, operand);
   return tiles;
+}
+
+void add_halves(std::vector<Access>& accesses, const char* tile, AccessKind kind) {
+  for (std::uint32_t half = 0; half < fp8::kHalves; ++half) accesses.push_back({fp8::of_half(tile, half), kind});
+}
+
+std::vector<Access> maximum_accesses(const Variant& v) {
+  using enum AccessKind;
+  std::vector<Access> accesses{{"block_max", kWrite}, {"moved", kWrite}};
+  add_halves(accesses, "score", kRead);
+  if (v.folded()) {
+    accesses.push_back({"reference_limit", kRead});
+  } else {
+    accesses.push_back({"height", kWrite});
+    accesses.push_back({"height_start", kRead});
+  }
+  return accesses;
 }
 
 std::vector<Access> rescale_accesses(const Variant& v) {
   using enum AccessKind;
-  std::vector<Access> accesses{{"block_max", v.folded() || !v.lean() ? kUpdate : kRead},
-                               {"moved", kRead},
-                               {"reference", kUpdate},
-                               {"reference_limit", kUpdate},
-                               {"scaled", kWrite},
-                               {"factor", kWrite}};
-  if (v.folded() || !v.lean()) accesses.push_back({"score", kUpdate});
+  std::vector<Access> accesses{
+      {"block_max", kUpdate}, {"moved", kRead}, {"reference", kUpdate}, {"out", kUpdate}, {"row_sum", kUpdate}};
+  if (v.folded() || !v.lean()) add_halves(accesses, "score", kUpdate);
   if (v.folded()) {
+    accesses.push_back({"reference_limit", kUpdate});
     accesses.push_back({"score_start", kUpdate});
-    accesses.push_back({"moves", kUpdate});
-  } else if (!v.uses_exponents()) {
-    accesses.push_back({"bias", kUpdate});
+    return accesses;
   }
+  for (const char* tile : {"height", "height_start", "bias_start"}) accesses.push_back({tile, kUpdate});
   return accesses;
 }
 
-std::vector<Access> probability_accesses(const Variant& v) {
+std::vector<Access> exponent_accesses(const Variant& v) {
   using enum AccessKind;
-  std::vector<Access> accesses{{"score", kUpdate}, {"block_max", kRead}, {"reference", kRead}, {"prob", kWrite}};
-  if (v.uses_exponents()) accesses.push_back({"prob_scale", kWrite});
-  if (v.always_exponents()) accesses.push_back({"bias", kUpdate});
-  if (!v.always_exponents() && !v.folded()) accesses.push_back({"bias", kRead});
+  std::vector<Access> accesses;
+  if (!v.uses_exponents()) return accesses;
+  add_halves(accesses, "prob_scale", kWrite);
   if (v.two_paths()) {
+    accesses.push_back({"block_max", kRead});
     accesses.push_back({"far", kWrite});
+    add_halves(accesses, "score", kUpdate);
+    return accesses;
   }
+  accesses.push_back({"height", kUpdate});
+  accesses.push_back({"bias_start", kRead});
+  add_halves(accesses, "bias", kWrite);
   return accesses;
 }
 
-std::vector<Access> sum_accesses(const Variant& v) {
+std::vector<Access> load_accesses(const std::string& operand, std::uint32_t half) {
   using enum AccessKind;
-  if (v.always_exponents()) return {{"prob", kRead}, {"block_sum", kWrite}};
-  std::vector<Access> accesses{{"prob", kRead}, {"row_sum", kUpdate}};
-  if (v.two_paths()) {
-    accesses.push_back({"far", kRead});
-    accesses.push_back({"prob_scale", kRead});
-  }
-  return accesses;
-}
-
-std::vector<Access> load_accesses(const std::string& operand) {
-  using enum AccessKind;
-  return {{operand, kWrite},
+  if (half == 0) return {{fp8::of_half(operand, half), kWrite}, {operand + "_desc", kUpdate}};
+  return {{fp8::of_half(operand, half), kWrite},
           {operand + "_desc", kUpdate},
           {operand + "_step", kUpdate},
-          {operand + "_blocks", kUpdate},
+          {operand + "_iterations", kUpdate},
           {operand + "_span", kUpdate}};
 }
 
-// Folded: the C operand of the products follows the reference.
-std::vector<Access> score_accesses(const Variant& v) {
+std::vector<Access> score_accesses(const Variant& v, std::uint32_t half) {
   using enum AccessKind;
-  std::vector<Access> accesses{{"k_frag", kRead}, {"score", kWrite}};
-  if (v.folded()) {
-    accesses.push_back({"score_start", kRead, Timing::kGuess});
-    accesses.push_back({"moves", kRead, Timing::kGuess});
-    accesses.push_back({"moves_seen", kWrite});
-  }
+  std::vector<Access> accesses{{fp8::of_half("k_frag", half), kRead}, {fp8::of_half("score", half), kWrite}};
+  // Folded: the C operand of the products follows the reference.
+  if (v.folded()) accesses.push_back({"score_start", kRead});
   return accesses;
 }
 
-std::vector<Access> mask_accesses(const Variant& v) {
+std::vector<Access> probability_accesses(const Variant& v, std::uint32_t half) {
   using enum AccessKind;
-  std::vector<Access> accesses{{"score", kUpdate}, {"key_position", kUpdate}, {"mask_jump", kUpdate}};
-  if (v.folded()) {
-    for (const char* tile : {"k_frag", "score_start", "moves", "moves_seen"}) {
-      accesses.push_back({tile, kRead, Timing::kRepair});
-    }
-  }
+  std::vector<Access> accesses{{fp8::of_half("score", half), kUpdate}, {fp8::of_half("prob", half), kWrite}};
+  if (v.always_exponents()) accesses.push_back({fp8::of_half("bias", half), kRead});
+  if (!v.always_exponents() && !v.folded()) accesses.push_back({"bias_start", kRead});
   return accesses;
 }
 
-std::vector<Access> output_accesses(const Variant& v) {
+std::vector<Access> output_accesses(const Variant& v, std::uint32_t half) {
   using enum AccessKind;
   std::vector<Access> accesses{
-      {"v_frag", kRead}, {"prob", kRead}, {"scaled", kRead}, {"factor", kRead}, {"out", kUpdate}};
-  if (v.uses_exponents()) accesses.push_back({"prob_scale", kRead});
-  if (!v.always_exponents()) accesses.push_back({"row_sum", kUpdate});
+      {fp8::of_half("v_frag", half), kRead}, {fp8::of_half("prob", half), kRead}, {"out", kUpdate}};
+  if (v.uses_exponents()) accesses.push_back({fp8::of_half("prob_scale", half), kRead});
   return accesses;
 }
 
-std::vector<Access> add_sum_accesses(const Variant& v) {
+std::vector<Access> sum_accesses(const Variant& v, std::uint32_t half) {
   using enum AccessKind;
-  if (!v.always_exponents()) return {};
-  return {{"block_sum", kRead}, {"prob_scale", kRead}, {"scaled", kRead}, {"factor", kRead}, {"row_sum", kUpdate}};
+  std::vector<Access> accesses{{fp8::of_half("prob", half), kRead}};
+  if (v.always_exponents()) {
+    accesses.push_back({fp8::of_half("block_sum", half), kWrite});
+    return accesses;
+  }
+  accesses.push_back({"row_sum", kUpdate});
+  if (v.two_paths()) {
+    accesses.push_back({"far", kRead});
+    accesses.push_back({fp8::of_half("prob_scale", half), kRead});
+  }
+  return accesses;
+}
+
+std::vector<Access> add_sums_accesses(const Variant& v) {
+  using enum AccessKind;
+  std::vector<Access> accesses;
+  if (!v.always_exponents()) return accesses;
+  accesses.push_back({"row_sum", kUpdate});
+  add_halves(accesses, "block_sum", kRead);
+  add_halves(accesses, "prob_scale", kRead);
+  return accesses;
 }
 
 std::vector<Stage> make_stages(const Variant& v) {
   using enum AccessKind;
   using enum Speculation;
-  const auto with = [v](void (*emit)(StageWriter&, const Variant&)) {
-    return [v, emit](StageWriter& w) { emit(w, v); };
+  std::vector<Stage> stages;
+  const auto add = [&](const char* name, std::vector<Access> accesses, void (*emit)(StageWriter&, const Variant&),
+                       Speculation speculation = kHarmless) {
+    stages.push_back({name, std::move(accesses), speculation, [v, emit](StageWriter& w) { emit(w, v); }});
   };
-  return {
-      {"load_k", load_accesses("k"), kHarmless, with(fp8::load_keys)},
-      {"load_v", load_accesses("v"), kHarmless, fp8::load_values},
-      {"read_k", {{"k", kRead}, {"k_frag", kWrite}}, kHarmless, with(fp8::read_keys)},
-      {"qk", score_accesses(v), kHarmless, with(fp8::scores)},
-      {"mask", mask_accesses(v), kHarmless, with(fp8::mask)},
-      {"max",
-       {{"score", kRead}, {"reference_limit", kRead}, {"block_max", kWrite}, {"moved", kWrite}},
-       kHarmless,
-       with(fp8::row_maximum)},
-      {"rescale", rescale_accesses(v), kHarmless, with(fp8::move_reference)},
-      {"prob", probability_accesses(v), kHarmless, with(fp8::probabilities)},
-      {"read_v", {{"v", kRead}, {"v_frag", kWrite}}, kHarmless, fp8::read_values},
-      // A block past the end adds zeros, but +0 would turn an output of -0 into +0: it must not run there.
-      {"pv", output_accesses(v), kNever, with(fp8::accumulate)},
-      {"sum", sum_accesses(v), kNever, with(fp8::sum_block)},
-      {"add_sum", add_sum_accesses(v), kNever, with(fp8::add_block_sum)},
+  const auto add_each = [&](const char* name, auto accesses, void (*emit)(StageWriter&, const Variant&, std::uint32_t),
+                            Speculation speculation = kHarmless) {
+    for (std::uint32_t half = 0; half < fp8::kHalves; ++half) {
+      stages.push_back({fp8::of_half(name, half), accesses(half), speculation,
+                        [v, emit, half](StageWriter& w) { emit(w, v, half); }});
+    }
   };
+  const auto pair = [](const char* from, AccessKind first, const char* to, AccessKind second) {
+    return [=](std::uint32_t half) {
+      return std::vector<Access>{{fp8::of_half(from, half), first}, {fp8::of_half(to, half), second}};
+    };
+  };
+  add_each("load_k", [](std::uint32_t half) { return load_accesses("k", half); }, fp8::load_keys);
+  add_each("load_v", [](std::uint32_t half) { return load_accesses("v", half); }, fp8::load_values);
+  add_each("read_k", pair("k", kRead, "k_frag", kWrite), fp8::read_keys);
+  add_each("qk", [&](std::uint32_t half) { return score_accesses(v, half); }, fp8::scores);
+  add_each(
+      "mask",
+      [](std::uint32_t half) {
+        return std::vector<Access>{
+            {fp8::of_half("score", half), kUpdate}, {"key_position", kUpdate}, {"mask_jump", kUpdate}};
+      },
+      fp8::mask);
+  add("max", maximum_accesses(v), fp8::row_maximum);
+  add("rescale", rescale_accesses(v), fp8::move_reference);
+  add("exponents", exponent_accesses(v), fp8::exponents);
+  add_each("prob", [&](std::uint32_t half) { return probability_accesses(v, half); }, fp8::probabilities);
+  add_each("read_v", pair("v", kRead, "v_frag", kWrite), fp8::read_values);
+  // A block past the end adds zeros, but +0 would turn an output of -0 into +0: it must not run there.
+  add_each("pv", [&](std::uint32_t half) { return output_accesses(v, half); }, fp8::accumulate, kNever);
+  add_each("sum", [&](std::uint32_t half) { return sum_accesses(v, half); }, fp8::sum_half, kNever);
+  add("add_sums", add_sums_accesses(v), fp8::add_sums, kNever);
+  return stages;
 }
 
 tl::unexpected<Error> refuse(const std::string& what) {

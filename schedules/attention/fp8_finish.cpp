@@ -11,7 +11,8 @@ void finish(StageWriter& w, const Variant& v) {
   const Reg reference = w.vtemp("reference_log2");
   w.op(Op::kVMulF32, {reference, FloatImm{1.0F / v.units()}, w.reg("reference")}, "units to log2");
   if (!v.always_exponents()) {
-    w.op(Op::kVSubrevF32, {reference, FloatImm{kTopBinades}, reference}, "the top stands for the reference");
+    w.op(Op::kVSubrevF32, {reference, FloatImm{v.reference_binades()}, reference},
+         "where probabilities of the reference stand");
   }
   const Reg descale = w.vtemp("v_descale");
   w.op(Op::kVMovB32, {descale, w.reg("v_descale")});

@@ -14,23 +14,23 @@ std::string score_comment(std::uint32_t block, std::uint32_t first_dim, std::uin
          std::to_string(dims - 1);
 }
 
-void integer_scores(StageWriter& w, const Variant& v, std::uint32_t block) {
-  const Reg score = w.reg("score", block);
+void integer_scores(StageWriter& w, const Variant& v, std::uint32_t half, std::uint32_t block) {
+  const Reg score = w.reg(of_half("score", half), block);
   for (std::uint32_t step = 0; step < v.steps(); ++step) {
+    const Reg keys = w.reg(of_half("k_frag", half), block * v.steps() + step);
     for (std::uint16_t part = 0; part < 2; ++part) {
       const auto at = static_cast<std::uint16_t>(4 * part);
       const Reg start = step + part == 0 ? w.reg("score_start") : score;
-      w.op(Op::kVMfmaI32_32x32x32I8,
-           {score, w.reg("k_frag", block * v.steps() + step).sub(at, 4), w.reg("q", step).sub(at, 4), start},
+      w.op(Op::kVMfmaI32_32x32x32I8, {score, keys.sub(at, 4), w.reg("q", step).sub(at, 4), start},
            score_comment(block, kStepDims * step + 32 * part, 32));
     }
   }
 }
 
-void float_scores(StageWriter& w, const Variant& v, std::uint32_t block) {
-  const Reg score = w.reg("score", block);
+void float_scores(StageWriter& w, const Variant& v, std::uint32_t half, std::uint32_t block) {
+  const Reg score = w.reg(of_half("score", half), block);
   for (std::uint32_t step = 0; step < v.steps(); ++step) {
-    const Reg keys = w.reg("k_frag", block * v.steps() + step);
+    const Reg keys = w.reg(of_half("k_frag", half), block * v.steps() + step);
     const std::string comment = score_comment(block, kStepDims * step, kStepDims);
     if (v.folded()) {
       const Reg start = step == 0 ? w.reg("score_start") : score;
@@ -43,28 +43,15 @@ void float_scores(StageWriter& w, const Variant& v, std::uint32_t block) {
   }
 }
 
-void scale_output(StageWriter& w, Reg factor) {
-  const bool packed = w.placement().math == VectorMath::kPacked;
-  const Reg pair = packed ? w.vtemp("factors", 2) : factor;
-  for (std::uint16_t half = 0; packed && half < 2; ++half) w.op(Op::kVMovB32, {pair.sub(half), factor});
-  const auto width = static_cast<std::uint16_t>(packed ? 2 : 1);
-  for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
-    for (std::uint16_t r = 0; r < 16; r = static_cast<std::uint16_t>(r + width)) {
-      const Reg part = w.reg("out", block).sub(r, width);
-      w.op(packed ? Op::kVPkMulF32 : Op::kVMulF32, {part, part, pair}, "O in units of the new reference");
-    }
-  }
-}
-
 // The block's sum times 2^exponent: neither the accumulating MFMA nor a 16x16x128 scale operand can carry one exponent
 // a query.
-void add_far_sum(StageWriter& w, const Variant& v) {
+void add_far_sum(StageWriter& w, const Variant& v, std::uint32_t half) {
   const Reg sum = w.vtemp("far_sum", 4);
   const Reg weight = w.vtemp("far_weight");
   for (std::uint16_t r = 0; r < 4; ++r) w.op(Op::kVMovB32, {sum.sub(r), Imm{0}});
-  w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {sum, w.reg("ones"), w.reg("prob"), w.reg("ones_index")},
+  w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {sum, w.reg("ones"), w.reg(of_half("prob", half)), w.reg("ones_index")},
        "row sum of this block");
-  w.op(Op::kVLshlrevB32, {weight, Imm{23}, w.reg("prob_scale")}, "E8M0 code to float: 2^exponent");
+  w.op(Op::kVLshlrevB32, {weight, Imm{23}, w.reg(of_half("prob_scale", half))}, "E8M0 code to float: 2^exponent");
   for (std::uint16_t part = 0; part < v.sum_parts(); ++part) {
     const Reg total = w.reg("row_sum").sub(part);
     w.op(Op::kVFmaF32, {total, sum.sub(part), weight, total}, "row sum");
@@ -73,61 +60,34 @@ void add_far_sum(StageWriter& w, const Variant& v) {
 
 }  // namespace
 
-void follow_reference(StageWriter& w, const Variant& v, bool with_output) {
-  const jit::Label skip = w.new_label();
-  w.op(Op::kSCmpLgU32, {w.reg("scaled"), Imm{0}}, "has the reference moved with this block?");
-  w.op(Op::kSCbranchScc0, {skip});
-  const Reg factor = w.reg("factor");
-  if (with_output) scale_output(w, factor);
-  for (std::uint16_t part = 0; part < v.sum_parts() && with_output != v.always_exponents(); ++part) {
-    const Reg sum = w.reg("row_sum").sub(part);
-    w.op(Op::kVMulF32, {sum, factor, sum});
-  }
-  w.place(skip);
-}
-
-void scores(StageWriter& w, const Variant& v) {
-  if (v.folded() && w.guessed()) {
-    w.op(Op::kSMovB32, {w.reg("moves_seen"), w.reg("moves")}, "of the reference these products know");
-  }
+void scores(StageWriter& w, const Variant& v, std::uint32_t half) {
   for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
-    v.integer() ? integer_scores(w, v, block) : float_scores(w, v, block);
+    v.integer() ? integer_scores(w, v, half, block) : float_scores(w, v, half, block);
   }
 }
 
-void repair_scores(StageWriter& w, const Variant& v) {
-  const jit::Label skip = w.new_label();
-  w.op(Op::kSCmpLgU32, {w.reg("moves_seen"), w.reg("moves")}, "has the reference moved since the products?");
-  w.op(Op::kSCbranchScc0, {skip});
-  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) float_scores(w, v, block);
-  // The wait for the results stands here, not behind the branch.
-  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
-    const Reg last = w.reg("score", block).sub(15);
-    w.op(Op::kVMovB32, {last, last});
-  }
-  w.place(skip);
-}
-
-void accumulate(StageWriter& w, const Variant& v) {
-  follow_reference(w, v, true);
+void accumulate(StageWriter& w, const Variant& v, std::uint32_t half) {
+  const Reg prob = w.reg(of_half("prob", half));
   for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
     const Reg out = w.reg("out", block);
+    const Reg values = w.reg(of_half("v_frag", half), block);
     const std::string comment = "O^T dims " + std::to_string(32 * block) + "..+31";
     if (v.uses_exponents()) {
       w.op(Op::kVMfmaScaleF32_32x32x64F8f6f4,
-           {out, w.reg("v_frag", block), w.reg("prob"), out, w.reg("unit_scale"), w.reg("prob_scale")},
+           {out, values, prob, out, w.reg("unit_scale"), w.reg(of_half("prob_scale", half))},
            comment + ", times 2^exponent");
     } else {
-      w.op(Op::kVMfmaF32_32x32x64F8f6f4, {out, w.reg("v_frag", block), w.reg("prob"), out}, comment);
+      w.op(Op::kVMfmaF32_32x32x64F8f6f4, {out, values, prob, out}, comment);
     }
   }
 }
 
-void sum_block(StageWriter& w, const Variant& v) {
-  const Reg prob = w.reg("prob");
+void sum_half(StageWriter& w, const Variant& v, std::uint32_t half) {
+  const Reg prob = w.reg(of_half("prob", half));
   const std::string comment = "row sum of the rounded P";
   if (v.always_exponents()) {
-    w.op(Op::kVMfmaF32_16x16x128F8f6f4, {w.reg("block_sum"), w.reg("ones"), prob, Imm{0}}, comment + ", of this block");
+    w.op(Op::kVMfmaF32_16x16x128F8f6f4, {w.reg(of_half("block_sum", half)), w.reg("ones"), prob, Imm{0}},
+         comment + ", of this block");
     return;
   }
   const jit::Label near = w.new_label();
@@ -135,22 +95,24 @@ void sum_block(StageWriter& w, const Variant& v) {
   if (v.two_paths()) {
     w.op(Op::kSCmpLgU32, {w.reg("far"), Imm{0}}, "is the sum one with exponents?");
     w.op(Op::kSCbranchScc0, {near});
-    add_far_sum(w, v);
+    add_far_sum(w, v, half);
     w.op(Op::kSBranch, {done});
     w.place(near);
   }
   // Marks a tile on the near path (zyfa/inspect.h): unlike the conversion, it runs for no iteration past the end.
   w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {w.reg("row_sum"), w.reg("ones"), prob, w.reg("ones_index")},
-       v.two_paths() ? "near path" : comment);
+       v.two_paths() && half == 0 ? "near path" : comment);
   if (v.two_paths()) w.place(done);
 }
 
-void add_block_sum(StageWriter& w, const Variant& v) {
+void add_sums(StageWriter& w, const Variant& v) {
   if (!v.always_exponents()) return;
-  follow_reference(w, v, false);
-  const Reg weight = w.vtemp("block_weight");
-  w.op(Op::kVLshlrevB32, {weight, Imm{23}, w.reg("prob_scale")}, "E8M0 code to float: 2^exponent");
-  w.op(Op::kVFmaF32, {w.reg("row_sum"), w.reg("block_sum").sub(0), weight, w.reg("row_sum")}, "row sum");
+  for (std::uint32_t half = 0; half < kHalves; ++half) {
+    const Reg weight = w.vtemp("block_weight");
+    w.op(Op::kVLshlrevB32, {weight, Imm{23}, w.reg(of_half("prob_scale", half))}, "E8M0 code to float: 2^exponent");
+    w.op(Op::kVFmaF32, {w.reg("row_sum"), w.reg(of_half("block_sum", half)).sub(0), weight, w.reg("row_sum")},
+         "row sum");
+  }
 }
 
 }  // namespace zyfa::schedules::fp8

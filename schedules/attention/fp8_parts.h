@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <string_view>
 
 #include "schedules/attention/forward.h"
 #include "schedules/attention/kernel_setup.h"
@@ -16,16 +18,20 @@ namespace zyfa::schedules::fp8 {
 inline constexpr std::uint32_t kValueRowBytes = 128;
 inline constexpr std::uint32_t kStepDims = 64;  // of the head dim in one 32x32x64 MFMA
 inline constexpr std::uint32_t kKeyBlocks = kKeyTile / 32;
+// An iteration takes 128 keys, in two blocks of 64, "a" and "b", under one decision about the reference.
+inline constexpr std::uint32_t kHalves = 2;
+inline constexpr std::uint32_t kIterationKeys = kHalves * kKeyTile;
 
-// The top of a block under its exponent, or of a row without exponents: 2^8, so that e4m3 spends its codes from 2^-6
+// The largest probability of a block under its exponent lies at most at 2^8, so that e4m3 spends its codes from 2^-6
 // up.
 inline constexpr float kTopBinades = 8.0F;
-inline constexpr float kTopValue = 256.0F;
-// How far a block may rise above the reference of its row before the reference moves to its maximum: as far as codes
-// reach above the top (126 = 448 = 2^8.8). Where an exponent would allow more, a reference that is not the row's
-// maximum still costs accuracy: the largest probability, a code of its own at the maximum, falls between two
-// (docs/numerics.md).
+// How far codes reach above that: 126 = 448 = 2^8.8 is the last.
 inline constexpr float kTopSlack = 0.8F;
+// Folded with two paths: the row's reference lies at 2^6, which leaves 2.8 binades in which rows may rise on the near
+// path before their reference has to move. Whole binades, so that the maximum itself is a code without error.
+inline constexpr float kNearBinades = 6.0F;
+// With an exponent in every block the reference is a matter of fp32's range alone.
+inline constexpr float kExponentSlack = 4.0F;
 // Exponents stay in E8M0's range with room: 2^-119 of the reference is nothing.
 inline constexpr float kLeastExponent = -119.0F;
 // A folded block takes the far path when a live row's maximum lies below this code: its smaller probabilities would
@@ -77,34 +83,49 @@ struct Variant {
   // Of integer scores: up to here the accumulator's start is taken off a score with the reference, which rounds by up
   // to 1.5 scales (12582912 * scale has an ulp of one): 0.05 codes, 0.4%. Above, each score loses it first.
   [[nodiscard]] float widest_scale() const { return units() * 0x1p-8F; }
-  // The same for the top, in units.
+  // Where a block's largest probability comes out at most under its exponent, in units.
   [[nodiscard]] float top() const { return one() + units() * kTopBinades; }
+  // Key of the lowest iteration but one that starts at key 0: behind near keys their first block is left out instead.
+  [[nodiscard]] std::uint32_t second_key() const { return near ? kKeyTile : kIterationKeys; }
+  // Binades above 1 at which a probability stands whose score is the row's reference.
+  [[nodiscard]] float reference_binades() const {
+    if (always_exponents()) return 0.0F;
+    return two_paths() ? kNearBinades : kTopBinades;
+  }
+  // The same in units.
+  [[nodiscard]] float reference_top() const { return one() + units() * reference_binades(); }
+  // How far a block may rise above the reference before that moves, in binades.
+  [[nodiscard]] float slack() const {
+    return always_exponents() ? kExponentSlack : kTopBinades + kTopSlack - reference_binades();
+  }
 };
+
+// Name of a tile of one half of an iteration.
+[[nodiscard]] inline std::string of_half(std::string_view tile, std::uint32_t half) {
+  return std::string(tile) + (half == 0 ? "_a" : "_b");
+}
 
 [[nodiscard]] forward::OperandTile key_tile(const Variant& v);
 [[nodiscard]] forward::OperandTile value_tile();
 
 SetupRest setup(StageWriter& w, const Variant& v);
-void load_keys(StageWriter& w, const Variant& v);
-void load_values(StageWriter& w);
-void read_keys(StageWriter& w, const Variant& v);
-void read_values(StageWriter& w);
-void scores(StageWriter& w, const Variant& v);
-void mask(StageWriter& w, const Variant& v);
+void load_keys(StageWriter& w, const Variant& v, std::uint32_t half);
+void load_values(StageWriter& w, const Variant& v, std::uint32_t half);
+void read_keys(StageWriter& w, const Variant& v, std::uint32_t half);
+void read_values(StageWriter& w, const Variant& v, std::uint32_t half);
+void scores(StageWriter& w, const Variant& v, std::uint32_t half);
+void mask(StageWriter& w, const Variant& v, std::uint32_t half);
 void row_maximum(StageWriter& w, const Variant& v);
 void move_reference(StageWriter& w, const Variant& v);
-void probabilities(StageWriter& w, const Variant& v);
-void accumulate(StageWriter& w, const Variant& v);
-void sum_block(StageWriter& w, const Variant& v);
-void add_block_sum(StageWriter& w, const Variant& v);
+void exponents(StageWriter& w, const Variant& v);
+void probabilities(StageWriter& w, const Variant& v, std::uint32_t half);
+void accumulate(StageWriter& w, const Variant& v, std::uint32_t half);
+void sum_half(StageWriter& w, const Variant& v, std::uint32_t half);
+void add_sums(StageWriter& w, const Variant& v);
 void finish(StageWriter& w, const Variant& v);
 
-// The products again where the reference has moved since they were made.
-void repair_scores(StageWriter& w, const Variant& v);
-
-// O (and the row sum that an MFMA accumulates), or the row sum of always_exponents(), in units of the reference of the
-// block that is about to be added, where that has moved.
-void follow_reference(StageWriter& w, const Variant& v, bool with_output);
+// Score form: the state of a row that blocks are measured against, from its reference (in units).
+void follow_reference(StageWriter& w, const Variant& v);
 
 // Integer scores: to `to` when the scale is not above widest_scale().
 void branch_if_narrow(StageWriter& w, const Variant& v, jit::Label to);

@@ -17,34 +17,32 @@ using jit::Reg;
 constexpr std::uint16_t kTupleScores = 16;
 constexpr std::uint16_t kGroup = 8;  // scores handled together: hides the wait state between v_exp and its use
 
-// exponent = max(ceil(value), -119), as a float, and its E8M0 code in prob_scale.
-void set_exponent(StageWriter& w, Reg exponent) {
-  const Reg scale = w.reg("prob_scale");
-  w.op(Op::kVCeilF32, {exponent, exponent});
-  w.op(Op::kVMaxF32, {exponent, FloatImm{kLeastExponent}, exponent}, "block exponent");
-  w.op(Op::kVCvtI32F32, {scale, exponent});
-  w.op(Op::kVAddU32, {scale, Imm{kUnitExponent}, scale}, "as an E8M0 code");
+// In both lanes of a query: of a value that lanes 0 to 31 hold for block a and lanes 32 to 63 for block b.
+std::array<Reg, kHalves> spread(StageWriter& w, Reg value) {
+  const Reg other = w.vtemp("of_block_b");
+  w.op(Op::kVMovB32, {other, value});
+  w.op(Op::kVPermlane32Swap, {value, other}, "of block a; of block b");
+  return {value, other};
 }
 
-// bias = one - reference - units * exponent, so that the block's largest probability comes out at most at the top.
-void bias_of_block(StageWriter& w, const Variant& v) {
-  const Reg exponent = w.vtemp("exponent");
-  const Reg bias = w.reg("bias");
-  const Reg minus_units = w.reg("minus_units");
-  w.op(Op::kVSubF32, {exponent, w.reg("block_max"), w.reg("reference")});
-  w.op(Op::kVMulF32, {exponent, FloatImm{1.0F / v.units()}, exponent});
-  w.op(Op::kVAddF32, {exponent, FloatImm{-kTopBinades}, exponent}, "block maximum - reference - 8 binades");
-  set_exponent(w, exponent);
-  w.op(Op::kVSubF32, {bias.sub(0), FloatImm{v.one()}, w.reg("reference")});
-  if (v.integer()) w.op(Op::kVAddF32, {bias.sub(0), bias.sub(0), w.reg("integer_zero")});
-  w.op(Op::kVFmaF32, {bias.sub(0), exponent, minus_units, bias.sub(0)}, "what a score gets before conversion");
-  w.op(Op::kVMovB32, {bias.sub(1), bias.sub(0)});
+// An exponent in E8M0's bias is the code itself: prob_scale. bias_start knows of the bias.
+void set_exponents(StageWriter& w) {
+  const Reg height = w.reg("height");
+  w.op(Op::kVCeilF32, {height, height});
+  w.op(Op::kVMaxF32, {height, FloatImm{kLeastExponent + kUnitExponent}, height}, "block exponents, as E8M0 codes");
+  const auto exponents = spread(w, height);
+  for (std::uint32_t half = 0; half < kHalves; ++half) {
+    const Reg bias = w.reg(of_half("bias", half));
+    w.op(Op::kVCvtI32F32, {w.reg(of_half("prob_scale", half)), exponents[half]});
+    w.op(Op::kVFmaF32, {bias.sub(0), exponents[half], w.reg("minus_units"), w.reg("bias_start")},
+         "what a score gets before conversion");
+    if (w.placement().math == VectorMath::kPacked) w.op(Op::kVMovB32, {bias.sub(1), bias.sub(0)});
+  }
 }
 
 // scores = scores * scale + bias, in place.
-void add_bias(StageWriter& w, Reg scores) {
+void add_bias(StageWriter& w, Reg scores, Reg bias) {
   const Reg scale = w.reg("scale");
-  const Reg bias = w.reg("bias");
   if (w.placement().math == VectorMath::kScalar) {
     for (std::uint16_t r = 0; r < scores.count; ++r) {
       w.op(Op::kVFmaF32, {scores.sub(r), scores.sub(r), scale.sub(0), bias.sub(0)});
@@ -56,13 +54,23 @@ void add_bias(StageWriter& w, Reg scores) {
   }
 }
 
+// Of all blocks: the state itself, in a pair where arithmetic is packed.
+Reg common_bias(StageWriter& w) {
+  const Reg start = w.reg("bias_start");
+  if (w.placement().math == VectorMath::kScalar) return start;
+  const Reg pair = w.vtemp("bias_pair", 2);
+  for (std::uint16_t r = 0; r < 2; ++r) w.op(Op::kVMovB32, {pair.sub(r), start});
+  return pair;
+}
+
 // Four codes a register: the conversion rounds and saturates at 0, so that a masked or far score becomes P = 0.
-void convert_lean(StageWriter& w) {
+void convert_lean(StageWriter& w, std::uint32_t half) {
   for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+    const Reg scores = w.reg(of_half("score", half), block);
     for (std::uint16_t dword = 0; dword < 4; ++dword) {
-      const Reg codes = w.reg("prob").sub(static_cast<std::uint16_t>(4 * block + dword));
+      const Reg codes = w.reg(of_half("prob", half)).sub(static_cast<std::uint16_t>(4 * block + dword));
       for (std::uint16_t byte = 0; byte < 4; ++byte) {
-        const Reg t = w.reg("score", block).sub(static_cast<std::uint16_t>(4 * dword + byte));
+        const Reg t = scores.sub(static_cast<std::uint16_t>(4 * dword + byte));
         w.op(Op::kVCvtPkU8F32, {codes, t, Imm{byte}, byte == 0 ? jit::Operand{Imm{0}} : jit::Operand{codes}});
       }
     }
@@ -71,14 +79,16 @@ void convert_lean(StageWriter& w) {
 
 // The first exponential lands in the register of its codes: the conversion keeps the half it does not write, which so
 // holds something defined.
-void convert_exact(StageWriter& w) {
+void convert_exact(StageWriter& w, std::uint32_t half) {
   constexpr std::uint8_t kHighHalf = 8;
+  const Reg prob = w.reg(of_half("prob", half));
   for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+    const Reg scores = w.reg(of_half("score", half), block);
     for (std::uint16_t first = 0; first < kTupleScores; first = static_cast<std::uint16_t>(first + kGroup)) {
       std::array<Reg, kGroup> p;
       for (std::uint16_t r = 0; r < kGroup; ++r) {
-        const Reg x = w.reg("score", block).sub(static_cast<std::uint16_t>(first + r));
-        p[r] = r % 4 == 0 ? w.reg("prob").sub(static_cast<std::uint16_t>(4 * block + (first + r) / 4)) : x;
+        const Reg x = scores.sub(static_cast<std::uint16_t>(first + r));
+        p[r] = r % 4 == 0 ? prob.sub(static_cast<std::uint16_t>(4 * block + (first + r) / 4)) : x;
         w.op(Op::kVExpF32, {p[r], x}, "probability");
       }
       for (std::uint16_t r = 0; r < kGroup; r = static_cast<std::uint16_t>(r + 4)) {
@@ -89,30 +99,30 @@ void convert_exact(StageWriter& w) {
   }
 }
 
-void multiply_add_probabilities(StageWriter& w, const Variant& v) {
-  if (v.uses_exponents()) bias_of_block(w, v);
-  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) add_bias(w, w.reg("score", block));
-  v.lean() ? convert_lean(w) : convert_exact(w);
-}
-
-// t -= 8 * exponent, then conversion.
-void far_path(StageWriter& w, const Variant& v) {
+// t -= 8 * exponent.
+void take_far_path(StageWriter& w, const Variant& v) {
   w.op(Op::kSMovB32, {w.reg("far"), Imm{1}}, "far path");
   const Reg exponent = w.vtemp("exponent");
   const Reg minus_units = w.reg("minus_units");
   w.op(Op::kVSubrevF32, {exponent, FloatImm{v.top()}, w.reg("block_max")});
-  w.op(Op::kVMulF32, {exponent, FloatImm{1.0F / v.units()}, exponent}, "block maximum - top, binades");
-  set_exponent(w, exponent);
-  for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
-    for (std::uint16_t r = 0; r < kTupleScores; ++r) {
-      const Reg t = w.reg("score", block).sub(r);
-      w.op(Op::kVFmaF32, {t, exponent, minus_units, t});
+  w.op(Op::kVMulF32, {exponent, FloatImm{1.0F / v.units()}, exponent}, "block maxima - top, binades");
+  w.op(Op::kVCeilF32, {exponent, exponent});
+  w.op(Op::kVMaxF32, {exponent, FloatImm{kLeastExponent}, exponent}, "block exponents");
+  const auto exponents = spread(w, exponent);
+  for (std::uint32_t half = 0; half < kHalves; ++half) {
+    const Reg scale = w.reg(of_half("prob_scale", half));
+    w.op(Op::kVCvtI32F32, {scale, exponents[half]});
+    w.op(Op::kVAddU32, {scale, Imm{kUnitExponent}, scale}, "as an E8M0 code");
+    for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
+      for (std::uint16_t r = 0; r < kTupleScores; ++r) {
+        const Reg t = w.reg(of_half("score", half), block).sub(r);
+        w.op(Op::kVFmaF32, {t, exponents[half], minus_units, t});
+      }
     }
   }
-  convert_lean(w);
 }
 
-void folded_probabilities(StageWriter& w, const Variant& v) {
+void choose_path(StageWriter& w, const Variant& v) {
   const jit::Label far = w.new_label();
   const jit::Label done = w.new_label();
   const Reg low = w.stemp("below_near", 2);
@@ -122,23 +132,24 @@ void folded_probabilities(StageWriter& w, const Variant& v) {
   w.op(Op::kSAndB64, {low, low, seen}, "does any row need a block exponent?");
   w.op(Op::kSCbranchScc1, {far});
   w.op(Op::kSMovB32, {w.reg("far"), Imm{0}}, "no block exponent");
-  w.op(Op::kVMovB32, {w.reg("prob_scale"), Imm{kUnitExponent}});
-  convert_lean(w);
+  for (std::uint32_t half = 0; half < kHalves; ++half) {
+    w.op(Op::kVMovB32, {w.reg(of_half("prob_scale", half)), Imm{kUnitExponent}});
+  }
   w.op(Op::kSBranch, {done});
   w.place(far);
-  far_path(w, v);
+  take_far_path(w, v);
   w.place(done);
 }
 
 // Integer scores of a wide scale: 12582912 + n becomes n.
-void centre_scores(StageWriter& w, const Variant& v) {
+void centre_scores(StageWriter& w, const Variant& v, std::uint32_t half) {
   const jit::Label narrow = w.new_label();
   branch_if_narrow(w, v, narrow);
   const Reg start = w.stemp("integer_start");
   w.op(Op::kSMovB32, {start, FloatImm{-kIntegerZero}});
   for (std::uint32_t block = 0; block < kKeyBlocks; ++block) {
     for (std::uint16_t r = 0; r < kTupleScores; ++r) {
-      const Reg score = w.reg("score", block).sub(r);
+      const Reg score = w.reg(of_half("score", half), block).sub(r);
       w.op(Op::kVAddF32, {score, start, score});
     }
   }
@@ -153,13 +164,12 @@ void branch_if_narrow(StageWriter& w, const Variant& v, jit::Label to) {
   w.op(Op::kSCbranchScc1, {to});
 }
 
-void mask(StageWriter& w, const Variant& v) {
-  if (v.folded() && w.guessed()) repair_scores(w, v);
-  if (v.integer()) centre_scores(w, v);
-  // Past the end everything is hidden, also the first block, which was visited first. Lengths are at most 2^30
+void mask(StageWriter& w, const Variant& v, std::uint32_t half) {
+  if (v.integer()) centre_scores(w, v, half);
+  // Past the end everything is hidden, also the first keys, which were visited first. Lengths are at most 2^30
   // (zyfa/attention.h).
-  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
-  constexpr std::int32_t kBeyondAllKeys = (1 << 30) + kBlock;
+  constexpr auto kKeys = static_cast<std::int32_t>(kIterationKeys);
+  constexpr std::int32_t kBeyondAllKeys = (1 << 30) + kKeys;
   const Reg position = w.reg("key_position");
   const Reg jump = w.reg("mask_jump");
   const jit::Label skip = w.new_label();
@@ -167,26 +177,31 @@ void mask(StageWriter& w, const Variant& v) {
   w.op(Op::kSCbranchScc0, {skip});
   const Reg first_key = w.stemp("first_key");
   const Reg behind = w.stemp("behind");
+  const auto in_iteration = static_cast<std::int32_t>(half * kKeyTile);
   w.op(Op::kSAddU32, {behind, position, Imm{kPositionBias}});
-  w.op(Op::kSCmpLgU32, {jump, Imm{-kBlock}}, "the first block?");
-  w.op(Op::kSCselectB32, {first_key, Imm{0}, Imm{kBlock}});
+  w.op(Op::kSCmpLgU32, {jump, Imm{-kKeys}}, "the first iteration?");
+  w.op(Op::kSCselectB32, {first_key, Imm{in_iteration}, Imm{static_cast<std::int32_t>(v.second_key()) + in_iteration}});
   w.op(Op::kSAddI32, {first_key, first_key, behind});
   w.op(Op::kSCmpLtI32, {behind, Imm{0}}, "past the end?");
   w.op(Op::kSCselectB32, {first_key, Imm{kBeyondAllKeys}, first_key});
-  forward::hide_keys(w, first_key);
+  forward::hide_keys(w, first_key, kKeyBlocks, of_half("score", half));
   w.place(skip);
-  w.op(Op::kSAddU32, {position, position, jump}, "next block");
-  w.op(Op::kSMovB32, {jump, Imm{-kBlock}});
+  if (half == 0) return;
+  w.op(Op::kSAddU32, {position, position, jump}, "next iteration");
+  w.op(Op::kSMovB32, {jump, Imm{-kKeys}});
 }
 
-void probabilities(StageWriter& w, const Variant& v) {
-  if (v.two_paths()) {
-    folded_probabilities(w, v);
-  } else if (v.folded()) {
-    convert_lean(w);
-  } else {
-    multiply_add_probabilities(w, v);
+void exponents(StageWriter& w, const Variant& v) {
+  if (v.always_exponents()) set_exponents(w);
+  if (v.two_paths()) choose_path(w, v);
+}
+
+void probabilities(StageWriter& w, const Variant& v, std::uint32_t half) {
+  if (!v.folded()) {
+    const Reg bias = v.always_exponents() ? w.reg(of_half("bias", half)) : common_bias(w);
+    for (std::uint32_t block = 0; block < kKeyBlocks; ++block) add_bias(w, w.reg(of_half("score", half), block), bias);
   }
+  v.lean() ? convert_lean(w, half) : convert_exact(w, half);
 }
 
 }  // namespace zyfa::schedules::fp8

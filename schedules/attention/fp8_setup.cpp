@@ -1,4 +1,5 @@
 // Setup: this wave's query rows, descriptors, per-lane LDS addresses, descales, constants, loop-carried state.
+#include <cmath>
 #include <cstddef>
 
 #include "schedules/attention/fp8_parts.h"
@@ -72,7 +73,7 @@ void prepare_value_reads(StageWriter& w, const SetupRegs& s) {
   w.op(Op::kVLshlOrB32, {key, chunk, Imm{4}, key});
   w.op(Op::kVAndB32, {part, Imm{1}, in_group});
   w.op(Op::kVLshlOrB32, {address, part, Imm{3}, key});
-  w.op(Op::kVAddU32, {address, imm(w.lds_base("v")), address}, "so that offsets of copies stay below 2^16");
+  w.op(Op::kVAddU32, {address, imm(w.lds_base("v_a")), address}, "so that offsets of copies stay below 2^16");
   for (std::uint32_t block = 1; block < forward::kOutputBlocks; ++block) {
     w.op(Op::kVXorB32, {w.reg("v_read", block), imm(32 * block), address});
   }
@@ -153,6 +154,12 @@ void apply_scale(StageWriter& w, const SetupRegs& s, const Descales& descales, c
   w.op(Op::kSMaxI32, {scale.sub(0), scale.sub(0), Imm{kTiny}}, "|scale|; positive floats order as integers");
   w.op(Op::kSMovB32, {scale.sub(1), scale.sub(0)}, "both halves of packed operations");
   negate_queries(w, sign, v);
+  if (!v.folded()) {
+    const Reg binades = w.vtemp("scale_binades");
+    w.op(Op::kVMovB32, {binades, scale.sub(0)});
+    w.op(Op::kVMulF32, {binades, FloatImm{1.0F / v.units()}, binades});
+    w.op(Op::kVReadfirstlaneB32, {w.reg("scale_binades"), binades});
+  }
   if (v.folded()) {
     const Reg exponent = w.stemp("q_exponent");
     w.op(Op::kSAddU32, {exponent, scale.sub(0), Imm{0x00400000}});
@@ -229,7 +236,10 @@ void set_constants(StageWriter& w, const Variant& v) {
     w.op(Op::kSMovB32, {w.reg("near_least"), FloatImm{kNearLeastCode}});
     w.op(Op::kSMovB32, {w.reg("nothing"), FloatImm{v.top() + v.units() * kLeastExponent}});
   }
-  if (v.folded()) w.op(Op::kSMovB32, {w.reg("moves"), Imm{0}});
+  if (!v.folded()) {
+    const float bias = v.uses_exponents() ? static_cast<float>(kUnitExponent) - kTopBinades : 0.0F;
+    w.op(Op::kSMovB32, {w.reg("height_limit"), FloatImm{bias + v.slack()}}, "heights above move the reference");
+  }
   for (std::uint16_t r = 0; r < 16 && v.integer(); ++r) {
     w.op(Op::kVMovB32, {w.reg("score_start").sub(r), Imm{kIntegerStart}});
   }
@@ -242,32 +252,36 @@ void clear_state(StageWriter& w, const Variant& v, forward::QueryLoads& queries)
   }
   for (std::uint16_t r = 0; r < v.sum_registers(); ++r) w.op(Op::kVMovB32, {w.reg("row_sum").sub(r), Imm{0}});
   w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{v.folded() ? 0.0F : kNoReference}});
-  w.op(Op::kVMovB32, {w.reg("reference_limit"), FloatImm{kNoReference}});
-  if (!v.uses_exponents() && !v.folded()) {
-    for (std::uint16_t r = 0; r < 2; ++r) w.op(Op::kVMovB32, {w.reg("bias").sub(r), FloatImm{-kNoReference}});
+  if (!v.folded()) {
+    w.op(Op::kVMovB32, {w.reg("height_start"), FloatImm{-kNoReference / v.units()}}, "any score moves the reference");
+    w.op(Op::kVMovB32, {w.reg("bias_start"), FloatImm{-kNoReference}});
+    return;
   }
-  for (std::uint16_t r = 0; r < 16 && v.folded(); ++r) {
-    w.op(Op::kVMovB32, {w.reg("score_start").sub(r), FloatImm{v.top()}}, "a reference of 0 until a key is seen");
+  w.op(Op::kVMovB32, {w.reg("reference_limit"), FloatImm{kNoReference}});
+  for (std::uint16_t r = 0; r < 16; ++r) {
+    w.op(Op::kVMovB32, {w.reg("score_start").sub(r), FloatImm{v.reference_top()}},
+         "a reference of 0 until a key is seen");
   }
 }
 
-// O and the row sum of the near loop in this loop's units: the top, and before the descale of V.
+// O and the row sum of the near loop in this loop's units: where its probabilities stand, and before the descale of V.
 void take_over_sums(StageWriter& w, const Variant& v) {
   const Reg sum = w.reg("row_sum").sub(0);
   const Reg other = w.vtemp("other_half");
   w.op(Op::kVMovB32, {other, sum});
   w.op(Op::kVPermlane32Swap, {sum, other});
   w.op(Op::kVAddF32, {sum, sum, other}, "near row sum over both lane halves");
+  const float top = std::exp2(v.reference_binades());
   const Reg factor = w.vtemp("to_codes");
   w.op(Op::kVMovB32, {factor, w.reg("v_descale")});
   w.op(Op::kVRcpF32, {factor, factor});
-  if (!v.always_exponents()) w.op(Op::kVMulF32, {sum, FloatImm{kTopValue}, sum});
+  if (!v.always_exponents()) w.op(Op::kVMulF32, {sum, FloatImm{top}, sum});
   for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
     for (std::uint16_t r = 0; r < 16; ++r) {
       const Reg out = w.reg("out", block).sub(r);
       w.op(Op::kVMulF32, {out, factor, out});
       // By itself: the factor of a small descale times the top may overflow where their product with O does not.
-      if (!v.always_exponents()) w.op(Op::kVMulF32, {out, FloatImm{kTopValue}, out});
+      if (!v.always_exponents()) w.op(Op::kVMulF32, {out, FloatImm{top}, out});
     }
   }
 }
@@ -275,134 +289,148 @@ void take_over_sums(StageWriter& w, const Variant& v) {
 // The near loop's reference, in log2 units and the row's maximum so far, becomes this loop's.
 void take_over_reference(StageWriter& w, const Variant& v) {
   const Reg reference = w.reg("reference");
-  const Reg limit = w.reg("reference_limit");
   const Reg none = w.vtemp("no_reference");
   const Reg scaled = w.vtemp("in_units");
   const Reg unset = w.stemp("unset", 2);
   w.op(Op::kVMovB32, {none, FloatImm{kNoReference}});
   w.op(Op::kVCmpEqF32, {unset, reference, none}, "has seen no key");
   w.op(Op::kVMulF32, {scaled, FloatImm{v.units()}, reference});
-  if (v.folded()) {
-    const Reg bound = w.vtemp("bound");
-    w.op(Op::kVMovB32, {bound, FloatImm{v.top() + v.units() * kTopSlack}});
-    w.op(Op::kVCndmaskB32, {limit, bound, none, unset});
-    w.op(Op::kVCndmaskB32, {reference, scaled, Imm{0}, unset});
-    const Reg start = w.vtemp("start");
-    w.op(Op::kVSubF32, {start, FloatImm{v.top()}, reference});
-    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("score_start").sub(r), start});
+  if (!v.folded()) {
+    w.op(Op::kVCndmaskB32, {reference, scaled, none, unset});
+    follow_reference(w, v);
     return;
   }
-  w.op(Op::kVCndmaskB32, {reference, scaled, none, unset});
-  w.op(Op::kVAddF32, {limit, FloatImm{v.units() * kTopSlack}, reference});
-  if (v.uses_exponents()) return;
-  const Reg bias = w.reg("bias");
-  w.op(Op::kVSubF32, {bias.sub(0), FloatImm{v.top()}, reference});
-  if (v.integer()) w.op(Op::kVAddF32, {bias.sub(0), bias.sub(0), w.reg("integer_zero")});
-  w.op(Op::kVMovB32, {bias.sub(1), bias.sub(0)});
+  const Reg bound = w.vtemp("bound");
+  w.op(Op::kVMovB32, {bound, FloatImm{v.reference_top() + v.units() * v.slack()}});
+  w.op(Op::kVCndmaskB32, {w.reg("reference_limit"), bound, none, unset});
+  w.op(Op::kVCndmaskB32, {reference, scaled, Imm{0}, unset});
+  const Reg start = w.vtemp("start");
+  w.op(Op::kVSubF32, {start, FloatImm{v.reference_top()}, reference});
+  for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("score_start").sub(r), start});
 }
 
-// Blocks near_from - 1 down to 1: the near loop has taken the others (near.h).
+// Blocks 1 to near_from - 1, an even number: the near loop has taken the others (near.h).
 void take_over_trips(StageWriter& w) {
   w.op(Op::kSMinI32, {w.trips(), w.reg("near_from"), w.reg("blocks")});
   w.op(Op::kSSubI32, {w.trips(), w.trips(), Imm{1}});
   w.op(Op::kSMaxI32, {w.trips(), w.trips(), Imm{0}}, "blocks between the first and the diagonal");
+  w.op(Op::kSLshrB32, {w.trips(), w.trips(), Imm{1}}, "two an iteration");
 }
 
-// The first block of each operand and the second: the row where the second begins, and how many rows they have less
-// one, below 0 for none.
-struct FirstBlocks {
-  Reg second_row, rows, second_rows;  // SGPRs; behind near keys `rows` is that of all
+void count_trips(StageWriter& w, const Variant& v, const SetupRegs& s) {
+  forward::count_trips(w, v.mask, s);
+  w.op(Op::kSAddU32, {w.trips(), w.trips(), Imm{1}});
+  w.op(Op::kSLshrB32, {w.trips(), w.trips(), Imm{1}}, "two blocks an iteration");
+}
+
+// Of the first iteration and the second: the row where the second begins, and how many rows they have less one, below
+// 0 for none.
+struct FirstIterations {
+  Reg second_row, rows, second_rows;  // SGPRs; behind near keys there is no first one, and `rows` is the second's
 };
 
 Reg count_rows(StageWriter& w, Reg rows, const std::string& name) {
   const Reg count = w.stemp(name);
-  w.op(Op::kSMinI32, {count, rows, imm(kKeyTile)});
+  w.op(Op::kSMinI32, {count, rows, imm(kIterationKeys)});
   w.op(Op::kSMaxI32, {count, count, Imm{0}});
-  w.op(Op::kSSubI32, {count, count, Imm{1}}, "rows of the block, less one");
+  w.op(Op::kSSubI32, {count, count, Imm{1}}, "rows of the iteration, less one");
   return count;
 }
 
-// The first block, which holds a sink if there is one, then from the last block down to the second: the row maximum is
-// nearly always found in the first two visited, and the reference then stays. Behind near keys there is no first block
-// to visit.
-FirstBlocks find_first_blocks(StageWriter& w, const SetupRegs& s, const Variant& v) {
-  FirstBlocks first;
+// The first keys, which hold a sink if there is one, then from the last iteration down to the second: the row maximum
+// is nearly always found in the first two visited, and the reference then stays. Behind near keys there are no first
+// ones to visit.
+FirstIterations find_first_iterations(StageWriter& w, const SetupRegs& s, const Variant& v) {
+  FirstIterations first;
   const Reg key_length = s.args.lengths.sub(1);
   const Reg left = w.stemp("keys_left");
-  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
-  first.second_row = w.stemp("last_block");
-  w.op(Op::kSLshlB32, {first.second_row, w.trips(), Imm{6}});
-  if (!v.near) {
-    w.op(Op::kSSubI32, {first.second_row, first.second_row, Imm{kBlock}});
-    w.op(Op::kSMaxI32, {first.second_row, first.second_row, Imm{0}}, "from the first block to the last");
-  }
+  constexpr auto kKeys = static_cast<std::int32_t>(kIterationKeys);
+  first.second_row = w.stemp("last_iteration");
+  w.op(Op::kSLshlB32, {first.second_row, w.trips(), Imm{7}});
+  w.op(Op::kSSubI32, {first.second_row, first.second_row, Imm{kKeys}});
+  if (v.near) w.op(Op::kSAddI32, {first.second_row, first.second_row, imm(v.second_key())});
+  w.op(Op::kSMaxI32, {first.second_row, first.second_row, Imm{0}},
+       v.near ? "none to visit" : "from the first to the last");
   w.op(Op::kSSubI32, {left, key_length, first.second_row});
   first.second_rows = count_rows(w, left, "second_rows");
   first.rows = v.near ? first.second_rows : count_rows(w, key_length, "first_rows");
   return first;
 }
 
-// Bytes in range of a block; a row's stride is never below its bytes (checked at launch).
-void block_span(StageWriter& w, Reg to, Reg rows_less_one, Reg stride, const forward::OperandTile& tile) {
+// Bytes in range of so many rows; a row's stride is never below its bytes (checked at launch).
+void row_range(StageWriter& w, Reg to, Reg rows_less_one, Reg stride, const forward::OperandTile& tile) {
   w.op(Op::kSMulI32, {to, rows_less_one, stride});
   w.op(Op::kSAddI32, {to, to, imm(tile.row_bytes)});
   w.op(Op::kSMaxI32, {to, to, Imm{0}}, tile.name + ": bytes in range, so that rows past the end read 0");
 }
 
-// Of an operand: the bytes in range of its first block, of the second, and of the others; the way to the second and to
-// the others. Behind near keys all are alike.
-void start_operand(StageWriter& w, const Variant& v, const forward::OperandTile& tile, const FirstBlocks& first) {
+// From half b of an iteration to half a of another: `rows` from one to the other, less a block.
+void set_step(StageWriter& w, Reg step, Reg rows, Reg stride) {
+  const Reg back = w.stemp("step_back");
+  w.op(Op::kSMulI32, {step.sub(0), rows, stride});
+  w.op(Op::kSMulHiU32, {step.sub(1), rows, stride});
+  w.op(Op::kSAshrI32, {back, rows, Imm{31}});
+  w.op(Op::kSAndB32, {back, back, stride});
+  w.op(Op::kSSubU32, {step.sub(1), step.sub(1), back}, "signed times unsigned");
+}
+
+// Of an operand: the bytes in range of its first iteration, of the second, and of the others; the way to the second and
+// to the others. Behind near keys all are alike.
+void start_operand(StageWriter& w, const Variant& v, const forward::OperandTile& tile, const FirstIterations& first) {
   const std::string& name = tile.name;
   const Reg stride = w.reg(name + "_stride");
   const Reg step = w.reg(name + "_step");
   const Reg back = w.reg(name + "_back");
   const Reg full = w.reg(name + "_full");
-  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
+  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile), kKeys = static_cast<std::int32_t>(kIterationKeys);
   if (v.near) forward::step_operand(w, tile, first.second_row);
-  block_span(w, w.reg(name + "_desc").sub(2), first.rows, stride, tile);
-  w.op(Op::kSMulI32, {full, stride, Imm{kBlock - 1}});
-  w.op(Op::kSAddU32, {full, full, imm(tile.row_bytes)}, name + ": bytes in range of a whole block");
-  w.op(Op::kSMulI32, {back.sub(0), stride, Imm{-kBlock}});
-  w.op(Op::kSMulHiU32, {back.sub(1), stride, Imm{-kBlock}});
+  row_range(w, w.reg(name + "_desc").sub(2), first.rows, stride, tile);
+  w.op(Op::kSMulI32, {full, stride, Imm{kKeys - 1}});
+  w.op(Op::kSAddU32, {full, full, imm(tile.row_bytes)}, name + ": bytes in range of a whole iteration");
+  w.op(Op::kSLshlB32, {w.reg(name + "_block"), stride, Imm{6}}, "64 rows");
+  w.op(Op::kSMulI32, {back.sub(0), stride, Imm{-kKeys - kBlock}});
+  w.op(Op::kSMulHiU32, {back.sub(1), stride, Imm{-kKeys - kBlock}});
   w.op(Op::kSSubI32, {back.sub(1), back.sub(1), stride}, "signed times unsigned");
-  w.op(Op::kSMovB32, {w.reg(name + "_blocks"), w.trips()});
+  w.op(Op::kSMovB32, {w.reg(name + "_iterations"), w.trips()});
   if (v.near) {
     w.op(Op::kSMovB64, {step, back});
     w.op(Op::kSMovB32, {w.reg(name + "_span"), full});
     return;
   }
-  w.op(Op::kSMulI32, {step.sub(0), first.second_row, stride});
-  w.op(Op::kSMulHiU32, {step.sub(1), first.second_row, stride});
-  block_span(w, w.reg(name + "_span"), first.second_rows, stride, tile);
+  const Reg rows = w.stemp("rows_to_second");
+  w.op(Op::kSSubI32, {rows, first.second_row, Imm{kBlock}});
+  set_step(w, step, rows, stride);
+  row_range(w, w.reg(name + "_span"), first.second_rows, stride, tile);
 }
 
-// Positions as mask() keeps them: of the first block as it is, of the others less a block, so that what lies past the
-// end is below 0; a jump of one block says that a block is not the first.
+// Positions as mask() keeps them: of the first iteration as it is, of the others less where the lowest of them starts,
+// so that what lies past the end is below 0; a jump of one iteration says that this is not the first.
 void start_mask(StageWriter& w, const Variant& v, Reg last) {
-  constexpr auto kBlock = static_cast<std::int32_t>(kKeyTile);
+  constexpr auto kKeys = static_cast<std::int32_t>(kIterationKeys);
+  const auto lowest = static_cast<std::int32_t>(v.second_key());
   const Reg limit = w.reg("mask_limit");
   const Reg position = w.reg("key_position");
   const Reg jump = w.reg("mask_jump");
-  w.op(Op::kSSubI32, {limit, w.reg("first_limit"), Imm{2 * kBlock - 2}});
-  w.op(Op::kSMaxI32, {limit, limit, Imm{0}}, "from here on a block may end behind the last key of a query");
+  w.op(Op::kSSubI32, {limit, w.reg("first_limit"), Imm{lowest + kKeys - 2}});
+  w.op(Op::kSMaxI32, {limit, limit, Imm{0}}, "from here on an iteration may end behind the last key of a query");
   w.op(Op::kSAddU32, {limit, limit, Imm{kPositionBias}});
   if (v.near) {
-    w.op(Op::kSSubI32, {position, last, Imm{kBlock}});
+    w.op(Op::kSSubI32, {position, last, Imm{lowest}});
     w.op(Op::kSAddU32, {position, position, Imm{kPositionBias}});
-    w.op(Op::kSMovB32, {jump, Imm{-kBlock}});
+    w.op(Op::kSMovB32, {jump, Imm{-kKeys}});
     return;
   }
   w.op(Op::kSMovB32, {position, Imm{kPositionBias}});
-  w.op(Op::kSSubI32, {jump, last, Imm{kBlock}});
-  w.op(Op::kSCmpEqU32, {last, Imm{0}}, "one block?");
-  w.op(Op::kSCselectB32, {jump, Imm{-2 * kBlock}, jump});
+  w.op(Op::kSSubI32, {jump, last, Imm{lowest}});
+  w.op(Op::kSCmpEqU32, {last, Imm{0}}, "one iteration?");
+  w.op(Op::kSCselectB32, {jump, Imm{-2 * kKeys}, jump});
 }
 
 // What the first loads of K leave for the time they take.
 struct Rest {
   SetupRegs regs;
   forward::LanePlaces values;
-  FirstBlocks first;
+  FirstIterations first;
 };
 
 SetupRest finish_setup(StageWriter& w, const Variant& v, const SetupRegs& s, const Descales& descales) {
@@ -454,9 +482,9 @@ SetupRest setup(StageWriter& w, const Variant& v) {
     take_over_trips(w);
   } else {
     forward::locate_rows(w, v.mask, s);
-    forward::count_trips(w, v.mask, s);
+    count_trips(w, v, s);
   }
-  const FirstBlocks first = find_first_blocks(w, s, v);
+  const FirstIterations first = find_first_iterations(w, s, v);
   forward::describe_operand(w, s, key_tile(v), s.args.k, keys);
   start_operand(w, v, key_tile(v), first);
   const Rest rest{s, values, first};

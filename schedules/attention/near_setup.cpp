@@ -45,8 +45,8 @@ void prepare_key_reads(StageWriter& w, const SetupRegs& s, const NearShape& shap
 }
 
 // near_from: the block before the one that holds the last key that the first of these 256 queries sees, but not before
-// block 1; without a diagonal all blocks but the first are the 8-bit loop's. trips: block 0 and those from near_from
-// on.
+// block 1; without a diagonal all blocks but the first are the 8-bit loop's, but for one more where they would be odd.
+// trips: block 0 and those from near_from on.
 void choose_blocks(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
   const Reg blocks = w.reg("blocks");
   const Reg from = w.reg("near_from");
@@ -65,6 +65,8 @@ void choose_blocks(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
     w.op(Op::kSMovB32, {from, blocks});
   }
   w.op(Op::kSMaxI32, {from, from, Imm{1}});
+  w.op(Op::kSSubI32, {from, from, Imm{1}});
+  w.op(Op::kSOrB32, {from, from, Imm{1}}, "odd, so that the 8-bit loop has whole iterations of two blocks");
   const Reg diagonal = w.stemp("diagonal_blocks");
   w.op(Op::kSSubI32, {diagonal, blocks, from});
   w.op(Op::kSMaxI32, {diagonal, diagonal, Imm{0}});

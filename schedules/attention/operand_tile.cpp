@@ -93,22 +93,23 @@ void describe_operand(StageWriter& w, const SetupRegs& s, const OperandTile& til
 void load_block(StageWriter& w, const OperandTile& tile, Reg rows) {
   const Reg stride = w.reg(tile.name + "_stride");
   row_span(w, w.reg(tile.name + "_desc").sub(2), {rows, kKeyTile, stride, tile.row_bytes}, tile.name);
-  load_described_block(w, tile, [] {});
+  load_described_block(w, tile, tile.name, [] {});
 }
 
-void load_described_block(StageWriter& w, const OperandTile& tile, const std::function<void()>& beside) {
+void load_described_block(StageWriter& w, const OperandTile& tile, const std::string& to,
+                          const std::function<void()>& beside) {
   const std::string& name = tile.name;
   const Reg desc = w.reg(name + "_desc");
   const std::uint32_t share = wave_bytes(w, tile);
   for (std::uint32_t round = 0; round * kLoadBytes < share; ++round) {
-    const std::uint32_t at = w.lds(name) + round * kLoadBytes;
+    const std::uint32_t at = w.lds(to) + round * kLoadBytes;
     w.op(Op::kSAddU32, {jit::m0(), w.reg(name + "_lds"), imm(at)});
     const bool half = share - round * kLoadBytes < kLoadBytes;
     if (half) w.op(Op::kSLshrB64, {jit::exec(), Imm{-1}, Imm{32}}, "the last 512 bytes: lanes 0 to 31");
     if ((round + 1) * kLoadBytes >= share) beside();
     // soffset stays 0: it escapes the bounds check (gfx950-isa.md 3.2).
-    w.load_to_lds(Op::kBufferLoadDwordx4Lds, name, {w.reg(name + "_offset", round), desc, Imm{0}},
-                  name + " rows to LDS", {.offen = true});
+    w.load_to_lds(Op::kBufferLoadDwordx4Lds, to, {w.reg(name + "_offset", round), desc, Imm{0}}, name + " rows to LDS",
+                  {.offen = true});
     if (half) w.op(Op::kSMovB64, {jit::exec(), Imm{-1}});
   }
 }

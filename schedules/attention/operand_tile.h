@@ -1,7 +1,8 @@
 // K or V on its way to LDS: one block of 64 rows, each wave its share, memory to LDS without registers.
 //
 // LDS placement is linear in the lane, so the bank swizzle permutes the 16-byte chunks of the memory row that a lane
-// fetches (gfx950-isa.md 3.1). Tiles used: <name> (LDS), <name>_desc, <name>_left, <name>_stride, <name>_lds and
+// fetches (gfx950-isa.md 3.1). Tiles used: <name> (LDS, unless another is
+// named), <name>_desc, <name>_left, <name>_stride, <name>_lds and
 // <name>_offset (one VGPR a load round).
 #pragma once
 
@@ -49,9 +50,10 @@ void describe_operand(StageWriter& w, const SetupRegs& s, const OperandTile& til
 
 // Loads the descriptor's block, of which `rows` (SGPR, may be 0 or less, or more than a block) exist; others are zeros.
 void load_block(StageWriter& w, const OperandTile& tile, jit::Reg rows);
-// The same where the descriptor says already how many bytes are in range. `beside` may write scalar instructions
-// between the last M0 and its load, which must wait for it.
-void load_described_block(StageWriter& w, const OperandTile& tile, const std::function<void()>& beside);
+// The same into the LDS tile `to`, where the descriptor says already how many bytes are in range. `beside` may write
+// scalar instructions between the last M0 and its load, which must wait for it.
+void load_described_block(StageWriter& w, const OperandTile& tile, const std::string& to,
+                          const std::function<void()>& beside);
 // The descriptor steps by `rows` (SGPR), on or, when negative, back.
 void step_operand(StageWriter& w, const OperandTile& tile, jit::Reg rows);
 

@@ -36,20 +36,13 @@ struct Tile {
   TileLife life = TileLife::kIteration;
   TupleShape shape;             // kRegisters: identical tuples
   std::uint32_t lds_bytes = 0;  // kLds: bytes of one copy
-  bool starts_at_zero = false;  // kRegisters, VGPRs: for stages that write it by a branch and read it by another
 };
 
 enum class AccessKind : std::uint8_t { kRead, kWrite, kUpdate };
 
-// A stage may read state (kGuess) before the iteration before has written it, where the placement has it so: then that
-// iteration's accesses of kRepair apply too, in which a later stage sees whether the guess was wrong and makes it good.
-// Elsewhere a guess is an ordinary read, and a repair does not exist (StageWriter::guessed()).
-enum class Timing : std::uint8_t { kInOrder, kGuess, kRepair };
-
 struct Access {
   std::string tile;
   AccessKind kind;
-  Timing timing = Timing::kInOrder;
 };
 
 // Whether a stage may run for iterations past the last one (as a lead makes it do): its effects then are never seen.

@@ -24,7 +24,6 @@ class LoopBuilder {
   Status run() {
     exit_ = listing_.new_label();
     glue("setup", [&](StageWriter& w) { rest_ = plan_.algorithm->setup(w); });
-    clear_tiles();
     for (std::int64_t trip = -static_cast<std::int64_t>(plan_.prologue_trips()); trip < 0; ++trip) {
       emit_trip(trip, Part::kPrologue);
     }
@@ -93,18 +92,6 @@ class LoopBuilder {
     waiting_ = true;
     settle_under_loads();
     if (plan_.placement.groups == 2) stagger_barrier("stagger", Op::kSCmpGeI32);
-  }
-
-  void clear_tiles() {
-    glue("setup", [&](StageWriter& w) {
-      for (const Tile& tile : plan_.algorithm->tiles) {
-        const std::uint32_t copies = tile.starts_at_zero ? plan_.copies(tile.name) : 0;
-        for (std::uint32_t n = 0; n < copies * tile.shape.tuples; ++n) {
-          const jit::Reg tuple = tiles_.at(tile.name, n / tile.shape.tuples, n % tile.shape.tuples);
-          for (std::uint16_t r = 0; r < tuple.count; ++r) w.op(Op::kVMovB32, {tuple.sub(r), jit::Imm{0}});
-        }
-      }
-    });
   }
 
   // One barrier for the waves of one group only: group 1 (waves in the upper half) before the loop falls one phase

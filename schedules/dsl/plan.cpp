@@ -28,7 +28,6 @@ class Planner {
     plan_.algorithm = &algorithm;
     plan_.placement = placement;
     plan_.unroll = placement.trip;
-    plan_.guessed.assign(placement.trip, 0);
   }
 
   Expected<Plan> run() {
@@ -38,7 +37,6 @@ class Planner {
     place_stages();
     if (problems_.empty()) {
       check_speculation();
-      find_guesses();
       for (const Tile& tile : plan_.algorithm->tiles) check_order(tile);
       for (const Tile& tile : plan_.algorithm->tiles) {
         if (tile.space == TileSpace::kLds) plan_lds_waits(tile);
@@ -95,12 +93,6 @@ class Planner {
           if (stage.accesses[b].tile == tile) {
             problem("stage '" + stage.name + "' lists tile '" + tile + "' twice; one access says all");
           }
-        }
-        const Access& access = stage.accesses[a];
-        const Tile* known = plan_.algorithm->find_tile(tile);
-        if (access.timing == Timing::kGuess &&
-            (access.kind != AccessKind::kRead || known == nullptr || known->life != TileLife::kState)) {
-          problem("stage '" + stage.name + "' guesses tile '" + tile + "'; it may guess state that it reads");
         }
       }
     }
@@ -200,23 +192,6 @@ class Planner {
     return nullptr;
   }
 
-  // The iterations whose guesses come before a write of the iteration before.
-  void find_guesses() {
-    for (std::size_t reader = 0; reader < plan_.algorithm->stages.size(); ++reader) {
-      for (const Access& read : plan_.algorithm->stages[reader].accesses) {
-        if (read.timing != Timing::kGuess) continue;
-        for (std::size_t writer = 0; writer < plan_.algorithm->stages.size(); ++writer) {
-          const Access* access = access_of(writer, read.tile);
-          if (access == nullptr || !writes(access->kind)) continue;
-          for (std::uint32_t i = 0; i < trip(); ++i) {
-            const std::uint32_t before = i + trip() - 1;
-            if (!precedes(at(writer, before), before, at(reader, i), before + 1)) plan_.guessed[i] = 1;
-          }
-        }
-      }
-    }
-  }
-
   // Every two conflicting accesses of one copy.
   void check_order(const Tile& tile) {
     const std::uint32_t copies = plan_.copies(tile.name);
@@ -227,8 +202,7 @@ class Planner {
         if (access_of(b, tile.name) == nullptr) continue;
         for (std::uint32_t i = 0; i < trip(); ++i) {
           if (a < b) check_pair(tile, a, i, b, i);
-          // A repair is not made in every iteration: conflicts with the one behind are not implied by others.
-          for (std::uint32_t n = 1; n <= trip(); ++n) check_pair(tile, a, i, b, i + n * copies);
+          check_pair(tile, a, i, b, i + copies);
         }
       }
     }
@@ -238,8 +212,7 @@ class Planner {
   void check_pair(const Tile& tile, std::size_t a, std::uint32_t i, std::size_t b, std::uint32_t j) {
     const Access& first = *access_of(a, tile.name);
     const Access& second = *access_of(b, tile.name);
-    if (!plan_.applies(first, i) || !plan_.applies(second, j) || (!writes(first.kind) && !writes(second.kind))) return;
-    if (second.timing == Timing::kGuess && i != j && plan_.guessed[j % trip()] != 0) return;
+    if (!writes(first.kind) && !writes(second.kind)) return;
     const PlacedStage& earlier = at(a, i);
     const PlacedStage& later = at(b, j);
     if (precedes(earlier, i, later, j)) return;
@@ -269,7 +242,6 @@ class Planner {
     for (std::size_t s = 0; s < plan_.algorithm->stages.size(); ++s) {
       const Access* access = access_of(s, tile.name);
       if (access == nullptr) continue;
-      if (access->timing != Timing::kInOrder) problem("LDS tile '" + tile.name + "' is neither guessed nor repaired");
       if (access->kind == AccessKind::kRead) {
         readers.push_back(s);
       } else if (!load) {

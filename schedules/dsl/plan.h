@@ -50,7 +50,6 @@ struct Plan {
   Placement placement;
   std::vector<PlacedStage> stages;  // in algorithm order, T each by the lead modulo T
   std::vector<PlannedAwait> awaits;
-  std::vector<std::uint8_t> guessed;  // by the iteration modulo T: whether a guess of it comes early
   std::uint32_t unroll = 1;  // iterations of the unrolled loop: least common multiple of T and all buffer counts
   std::uint32_t max_lead = 0;
   std::uint32_t lds_bytes = 0;         // of a workgroup: both loops' where there are two, one after the other
@@ -58,10 +57,6 @@ struct Plan {
 
   [[nodiscard]] std::uint32_t copies(std::string_view tile) const;
   [[nodiscard]] std::uint32_t lds_offset(std::string_view tile, std::uint32_t copy) const;
-  // Whether the stage makes this access in iterations whose remainder is that of `iteration`.
-  [[nodiscard]] bool applies(const Access& access, std::uint32_t iteration) const {
-    return access.timing != Timing::kRepair || guessed[iteration % placement.trip] != 0;
-  }
   [[nodiscard]] const PlacedStage& placed(const StageRef& ref) const;
   [[nodiscard]] std::uint32_t prologue_trips() const { return (max_lead + placement.trip - 1) / placement.trip; }
 };

@@ -134,7 +134,7 @@ const Tile* StageWriter::usable_tile(std::string_view tile, TileSpace space) {
     fail("tile '" + std::string(tile) + "' belongs to iterations and is used outside the loop");
     return nullptr;
   }
-  const auto is_it = [&](const Access& a) { return a.tile == tile && plan_.applies(a, *slot_); };
+  const auto is_it = [&](const Access& a) { return a.tile == tile; };
   if (std::none_of(declared_->accesses.begin(), declared_->accesses.end(), is_it)) {
     fail("tile '" + std::string(tile) + "' is used but not declared among the stage's accesses");
     return nullptr;
@@ -182,7 +182,7 @@ void StageWriter::check_writes(const jit::Instruction& instruction) {
     const Tile* tile = tiles_.owner(*reg);
     if (tile == nullptr) continue;
     const bool declared = std::any_of(declared_->accesses.begin(), declared_->accesses.end(), [&](const Access& a) {
-      return a.tile == tile->name && plan_.applies(a, *slot_) && a.kind != AccessKind::kRead;
+      return a.tile == tile->name && a.kind != AccessKind::kRead;
     });
     if (!declared) fail("tile '" + tile->name + "' is written but not declared so among the stage's accesses");
   }

@@ -79,8 +79,6 @@ class StageWriter {
   // A tuple that the kernel ABI places.
   [[nodiscard]] jit::Reg pinned(jit::Bank bank, std::uint16_t registers, std::string name, std::uint32_t physical);
 
-  // Whether this iteration's guesses come early, and repairs are needed.
-  [[nodiscard]] bool guessed() const { return slot_ && plan_.guessed[*slot_ % plan_.placement.trip] != 0; }
   [[nodiscard]] jit::Reg trips() const { return tiles_.trips(); }
   [[nodiscard]] jit::Reg wave() const { return tiles_.wave(); }
   [[nodiscard]] const Placement& placement() const { return plan_.placement; }

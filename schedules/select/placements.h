@@ -14,11 +14,13 @@ inline constexpr std::string_view kNaivePlacement =
 // For 8-bit attention, and with near keys in BF16.
 inline constexpr std::string_view kFp8NaivePlacement =
     "name=fp8_naive;waves=4;groups=1;"
-    "loop=load_k,load_v|read_k,qk,mask,max,rescale,prob,read_v,pv,sum,add_sum";
+    "loop=load_k_a,load_k_b,load_v_a,load_v_b|read_k_a,qk_a,read_k_b,qk_b,mask_a,mask_b,max,rescale,exponents,"
+    "prob_a,prob_b,read_v_a,pv_a,read_v_b,pv_b,sum_a,sum_b,add_sums";
 inline constexpr std::string_view kFp8NearNaivePlacement =
     "name=fp8_near_naive;waves=4;groups=1;"
     "before=load_k,load_v|qk,mask,max,rescale,prob,pv;"
-    "loop=load_k,load_v|read_k,qk,mask,max,rescale,prob,read_v,pv,sum,add_sum";
+    "loop=load_k_a,load_k_b,load_v_a,load_v_b|read_k_a,qk_a,read_k_b,qk_b,mask_a,mask_b,max,rescale,exponents,"
+    "prob_a,prob_b,read_v_a,pv_a,read_v_b,pv_b,sum_a,sum_b,add_sums";
 
 // The quantiser: one wave a workgroup, which pays nothing for the barrier of a phase; three blocks of rows on their way
 // while one is worked on. The kernel with 12 bytes of state a dim has registers for one.

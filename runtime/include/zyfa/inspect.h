@@ -120,7 +120,7 @@ struct VerifyResult {
 [[nodiscard]] ZYFA_API Expected<std::string> explain_key(const AttentionProblem& problem,
                                                          std::string_view placement = {});
 
-// How many tiles, of 64 keys for one wave's queries, took each path of an FP8 kernel of the folded form: the near path
+// How many tiles, of 128 keys for one wave's queries, took each path of an FP8 kernel of the folded form: the near path
 // has no block exponents, the far path applies them (docs/numerics.md). A wave without queries, or that a tile is
 // hidden from, takes the near path for it when other waves of its workgroup see it.
 struct TilePaths {

@@ -14,12 +14,14 @@ using schedules::ElementType;
 using schedules::ProbabilityRule;
 using schedules::ScoreForm;
 
-constexpr std::int64_t kRows = 32, kBlock = 64, kDim = 128;
+constexpr std::int64_t kRows = 32, kBlock = 64, kIteration = 128, kDim = 128;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kTop = 8.0;  // binades
 
 struct Rule {
-  double units, one, slack;  // of a binade; for a probability of 1; window above the reference in binades
+  double units, one;  // of a binade; for a probability of 1
+  double at;          // binades above 1 at which a probability of the reference is rounded without an exponent
+  double slack;       // binades that a block may rise above the reference
   bool lean, exponents, folded;
   reference::ByteRounding conversion;
 
@@ -30,7 +32,9 @@ struct Rule {
         conversion(conversion_rule) {
     units = lean ? 8.0 : 1.0;
     one = !lean ? 0.0 : spec.byte_rounding == schedules::ByteRounding::kNearest ? 55.543 : 56.043;
-    slack = 0.8;
+    // Code 126, the last, is 448 = 2^8.8.
+    at = folded && exponents ? 6.0 : kTop;
+    slack = exponents && !folded ? 4.0 : 8.8 - at;
   }
 
   [[nodiscard]] double probability(double t) const {
@@ -46,45 +50,25 @@ struct Row {
   std::vector<double> scores;
 };
 
-// 32 queries of one head, block after block of keys.
+// 32 queries of one head, 128 keys after 128.
 class Wave {
  public:
   Wave(const Rule& rule, std::vector<Row> rows, ModelledAttention& counts)
       : rule_(rule), rows_(std::move(rows)), counts_(counts) {}
 
-  // `values`: [keys, 128].
-  void add_block(std::int64_t first, const std::vector<double>& values) {
-    const auto maximum = [&](const Row& row) {
-      double result = -kInfinity;
-      for (std::int64_t j = first; j < std::min(first + kBlock, row.seen); ++j) {
-        result = std::max(result, row.scores[static_cast<std::size_t>(j)]);
-      }
-      return result;
-    };
+  // Two blocks. `values`: [keys, 128].
+  void add_iteration(std::int64_t first, const std::vector<double>& values) {
+    const auto over_both = [&](const Row& row) { return std::max(maximum(row, first), maximum(row, first + kBlock)); };
     const bool moves = std::ranges::any_of(
-        rows_, [&](const Row& row) { return maximum(row) > row.reference + rule_.units * rule_.slack; });
-    if (moves) move(maximum, first);
-    bool far = false;
-    for (const Row& row : rows_) {
-      const double above = maximum(row) - row.reference + rule_.one + rule_.units * kTop;
-      far |= rule_.folded && above < 64 && above > rule_.one - rule_.units * 111;
-    }
+        rows_, [&](const Row& row) { return over_both(row) > row.reference + rule_.units * rule_.slack; });
+    if (moves) move(over_both, first);
+    const bool far = rule_.folded && rule_.exponents && std::ranges::any_of(rows_, [&](const Row& row) {
+                       return needs_exponent(row, first) || needs_exponent(row, first + kBlock);
+                     });
     if (rule_.folded && rule_.exponents) ++(far ? counts_.far : counts_.near);
     for (Row& row : rows_) {
-      if (maximum(row) == -kInfinity) continue;
-      double exponent = -kTop;
-      if (rule_.exponents && (far || !rule_.folded)) {
-        exponent = std::ceil((maximum(row) - row.reference) / rule_.units - kTop);
-        exponent = std::max(exponent, rule_.folded ? -119.0 - kTop : -119.0);
-      }
-      for (std::int64_t j = first; j < std::min(first + kBlock, row.seen); ++j) {
-        const double t = row.scores[static_cast<std::size_t>(j)] - row.reference + rule_.one - rule_.units * exponent;
-        const double weight = std::exp2(exponent) * rule_.probability(t);
-        row.sum += weight;
-        if (weight == 0) continue;
-        const double* value = values.data() + j * kDim;
-        for (std::size_t d = 0; d < kDim; ++d) row.out[d] += weight * value[d];
-      }
+      add_block(row, first, values, far);
+      add_block(row, first + kBlock, values, far);
     }
   }
 
@@ -94,10 +78,41 @@ class Wave {
   }
 
  private:
-  void move(const auto& maximum, std::int64_t first) {
+  [[nodiscard]] static double maximum(const Row& row, std::int64_t first) {
+    double result = -kInfinity;
+    for (std::int64_t j = first; j < std::min(first + kBlock, row.seen); ++j) {
+      result = std::max(result, row.scores[static_cast<std::size_t>(j)]);
+    }
+    return result;
+  }
+
+  // Folded: whether its largest code would lie below 64, unless what it adds is nothing.
+  [[nodiscard]] bool needs_exponent(const Row& row, std::int64_t first) const {
+    const double code = maximum(row, first) - row.reference + rule_.one + rule_.units * rule_.at;
+    return code < 64 && code > rule_.one - rule_.units * 111;
+  }
+
+  void add_block(Row& row, std::int64_t first, const std::vector<double>& values, bool far) const {
+    if (maximum(row, first) == -kInfinity) return;
+    double exponent = -rule_.at;
+    if (rule_.exponents && (far || !rule_.folded)) {
+      exponent = std::ceil((maximum(row, first) - row.reference) / rule_.units - kTop);
+      exponent = std::max(exponent, rule_.folded ? -119.0 - rule_.at : -119.0);
+    }
+    for (std::int64_t j = first; j < std::min(first + kBlock, row.seen); ++j) {
+      const double t = row.scores[static_cast<std::size_t>(j)] - row.reference + rule_.one - rule_.units * exponent;
+      const double weight = std::exp2(exponent) * rule_.probability(t);
+      row.sum += weight;
+      if (weight == 0) continue;
+      const double* value = values.data() + j * kDim;
+      for (std::size_t d = 0; d < kDim; ++d) row.out[d] += weight * value[d];
+    }
+  }
+
+  void move(const auto& over_both, std::int64_t first) {
     counts_.moves += first > 0 ? 1 : 0;
     for (Row& row : rows_) {
-      const double to = maximum(row);
+      const double to = over_both(row);
       if (row.reference == -kInfinity) {
         row.reference = to;
         continue;
@@ -182,9 +197,9 @@ ModelledAttention modelled_attention(const Fp8Case& c, const Fp8Inputs& inputs, 
         rows[r].scores = head.scores(in.q_row(b, i, h), c.spec.element, rows[r].seen, scale);
       }
       Wave wave(rule, std::move(rows), modelled);
-      if (c.key_length > 0) wave.add_block(0, head.values);
-      for (std::int64_t first = (c.key_length - 1) / kBlock * kBlock; first > 0; first -= kBlock) {
-        wave.add_block(first, head.values);
+      if (c.key_length > 0) wave.add_iteration(0, head.values);
+      for (std::int64_t first = (c.key_length - 1) / kIteration * kIteration; first > 0; first -= kIteration) {
+        wave.add_iteration(first, head.values);
       }
       for (std::size_t r = 0; r < wave.rows().size(); ++r) {
         const Row& done = wave.rows()[r];

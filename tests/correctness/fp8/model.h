@@ -2,9 +2,9 @@
 // that moves as theirs does (schedules/attention/fp8.h), for 32 queries at a time. What is left between it and a
 // kernel is the rounding of O to BF16 and a code here and there whose exact value lies at a half.
 //
-// The first block is visited first, then from the last to the second. Reference: the maximum of the first one in which
-// a row sees a key; when the maximum of a later one passes the window in any of the 32 rows, each row's reference rises
-// to its own maximum.
+// The first 128 keys are visited first, then from the last to the second. Reference: the maximum of the first ones in
+// which a row sees a key; when the maximum of later ones passes the window in any of the 32 rows, each row's reference
+// rises to its own maximum.
 #pragma once
 
 #include "tests/correctness/fp8/harness.h"
@@ -15,8 +15,9 @@ namespace zyfa::tests {
 
 struct ModelledAttention {
   reference::AttentionResult result;
-  std::int64_t moves = 0;          // blocks of 32 rows that moved the reference, the first block not counted
-  std::int64_t near = 0, far = 0;  // blocks of 32 rows on each path of the folded form with block exponents
+  // Of 32 rows by 128 keys:
+  std::int64_t moves = 0;          // tiles that moved the reference, the first ones not counted
+  std::int64_t near = 0, far = 0;  // tiles on each path of the folded form with block exponents
 };
 
 // `conversion`: what the machine does to the byte of a Lean code, whatever the specification hopes for.

@@ -56,8 +56,7 @@ TEST(Fp8Near, EveryVariantUnderEveryPlacement) {
   for (const KernelSpec& variant : all_variants()) {
     for (const Shape& shape : shapes) {
       Fp8Outcome naive;
-      for (const char* placement :
-           {"fp8_near_naive", "fp8_near_pingpong", "fp8_near_pingpong_scalar", "fp8_near_pingpong64"}) {
+      for (const char* placement : {"fp8_near_naive", "fp8_near_pingpong", "fp8_near_pingpong_packed"}) {
         Fp8Case c{.batch = 1,
                   .query_length = shape.queries,
                   .key_length = shape.keys,

@@ -17,7 +17,7 @@ using schedules::KernelSpec;
 using schedules::MaskKind;
 
 constexpr std::int64_t kLengths[] = {0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 300};
-constexpr const char* kPlacements[] = {"fp8_naive", "fp8_pingpong", "fp8_pingpong_scalar", "fp8_pingpong64"};
+constexpr const char* kPlacements[] = {"fp8_naive", "fp8_pingpong", "fp8_pingpong_packed"};
 
 // A code is off by at most 8%, 3.7% rms; many keys average that down.
 constexpr double kMaxRmsPercent = 4.0;

@@ -15,7 +15,7 @@ using tools::testing_support::get_file;
 using tools::testing_support::Result;
 using tools::testing_support::Session;
 
-// One workgroup, of the last queries: 16 tiles of 64 keys.
+// One workgroup, of the last queries: 8 iterations of 128 keys.
 const std::vector<std::string> kProfile = {"profile", "--problem", "fp8e4m3,d=128,causal", "--tokens", "1024",
                                            "--heads", "1",         "--workgroup",          "0,0,0"};
 
@@ -39,7 +39,7 @@ TEST(ProfilePictures, TraceIsValidAndNamesStages) {
   EXPECT_THAT(trace_faults(trace), IsEmpty());
   std::map<std::string, int> stages;
   for (const json& e : slices(trace)) ++stages[e["args"].value("stage", "")];
-  for (const char* stage : {"qk@", "pv", "load_k@"}) {  // as placements call them, at any lead
+  for (const char* stage : {"qk_a@", "pv_a", "load_k_a@"}) {  // as placements call them, at any lead
     bool found = false;
     for (const auto& [name, count] : stages) found = found || name.starts_with(stage);
     EXPECT_TRUE(found) << stage;
@@ -113,7 +113,7 @@ TEST_F(ProfilePage, OpensInABrowser) {
   const Result shown = dom(page);
   EXPECT_THAT(shown.err, Not(HasSubstr(kConsole)));
   for (const char* element : {"<svg id=\"chart\"", "class=\"block\"", "class=\"idle\"", "class=\"barrier\"",
-                              "<table id=\"causes\"", ">qk<", ">pv<"})
+                              "<table id=\"causes\"", ">qk_a<", ">pv_b<"})
     EXPECT_TRUE(shown.out.find(element) != std::string::npos) << element;
   // The SIMD of the wave that takes longest, and of each ping-pong group the wave that it runs.
   const std::size_t named = shown.out.find("on SIMD ");

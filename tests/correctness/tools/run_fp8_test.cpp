@@ -167,10 +167,10 @@ TEST(RunFp8, QuantisesRealActivations) {
   for (const auto& helper : json["helpers"]) {
     EXPECT_EQ(helper["source"], "built");
   }
-  // Two workgroups of 256 queries in each of 4 heads: their 8 waves visit the 4 and 8 blocks of 64 keys that any of
+  // Two workgroups of 256 queries in each of 4 heads: their 8 waves visit the 2 and 4 times 128 keys that any of
   // them sees.
   const auto tiles = json["tile_paths"]["near"].get<int>() + json["tile_paths"]["far"].get<int>();
-  EXPECT_EQ(tiles, 4 * 8 * (4 + 8));
+  EXPECT_EQ(tiles, 4 * 8 * (2 + 4));
   EXPECT_GT(json["tile_paths"]["near"], 0);
 }
 

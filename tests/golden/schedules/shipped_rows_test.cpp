@@ -26,10 +26,7 @@ std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
 std::vector<const char*> tiles_of(const KernelSpec& spec) {
   if (spec.family != Family::kAttentionForward) return {"raw"};
   if (spec.element == ElementType::kBf16) return {"out[0]", "score[1]", "q[7]", "prob3[1]", "row_sum", "k_frag0[0]"};
-  const auto placement = parse_placement(spec.placement);
-  const bool pairs = placement && placement->trip == 2;
-  return {"out[0]",  pairs ? "score#1[1]" : "score[1]",  "q[1]", pairs ? "prob#1" : "prob",
-          "row_sum", pairs ? "k_frag#0[0]" : "k_frag[0]"};
+  return {"out[0]", "score_a[1]", "q[1]", "prob_b", "row_sum", "k_frag_a[0]"};
 }
 
 void expect_stock_bytes(const CompiledKernel& kernel) {

@@ -168,40 +168,6 @@ TEST(Plan, WaitsOfATripOfTwo) {
   }
 }
 
-// use(i) reads the state that sum(i - 1) has written, where it stands behind it. In trips of two use@1 stands before
-// the sum of the even iteration: a guess, which "check" repairs.
-TEST(Plan, GuessesAreRepaired) {
-  const std::string loop = "name=p;trip=2;buffers=t:2,r:2;loop=load,load@1|use,use@1,check,sum,check@1,sum@1";
-  Algorithm algorithm = small_algorithm();
-  algorithm.stages[1].accesses.push_back({"s", kRead});
-  algorithm.stages.insert(algorithm.stages.begin() + 2, {"check", {{"r", kUpdate}}, Speculation::kHarmless, {}});
-  const Expected<Plan> in_order = plan_of(algorithm, loop);
-  ASSERT_FALSE(in_order);
-  EXPECT_THAT(in_order.error().details, Contains(HasSubstr("'use@1' (phase 1) works on tile 's'")));
-
-  algorithm.stages[1].accesses.back().timing = Timing::kGuess;
-  algorithm.stages[2].accesses.push_back({"s", kRead, Timing::kRepair});
-  const Expected<Plan> guessed = plan_of(algorithm, loop);
-  ASSERT_TRUE(guessed) << to_string(guessed.error());
-  EXPECT_EQ(guessed->guessed, (std::vector<std::uint8_t>{0, 1}));
-  // A check before the sum of the iteration before would see the same wrong state.
-  const Expected<Plan> early =
-      plan_of(algorithm, "name=p;trip=2;buffers=t:2,r:2;loop=load,load@1|use,use@1,check,check@1,sum,sum@1");
-  ASSERT_FALSE(early);
-  EXPECT_THAT(early.error().details, Contains(HasSubstr("'check@1' (phase 1) works on tile 's' 1 iteration(s) later")));
-  // One iteration a trip, in order: nothing is guessed. With use a trip ahead every iteration is.
-  const Expected<Plan> single = plan_of(algorithm, "name=p;loop=load|use,check,sum");
-  ASSERT_TRUE(single) << to_string(single.error());
-  EXPECT_EQ(single->guessed, (std::vector<std::uint8_t>{0}));
-  const Expected<Plan> ahead = plan_of(algorithm, "name=p;buffers=t:2,r:2;loop=load@1|use@1,check,sum");
-  ASSERT_TRUE(ahead) << to_string(ahead.error());
-  EXPECT_EQ(ahead->guessed, (std::vector<std::uint8_t>{1}));
-  algorithm.stages[1].accesses.back().kind = kUpdate;
-  const Expected<Plan> written = plan_of(algorithm, loop);
-  ASSERT_FALSE(written);
-  EXPECT_THAT(written.error().details, Contains(HasSubstr("it may guess state that it reads")));
-}
-
 TEST(Plan, LdsLimit) {
   Algorithm algorithm = small_algorithm();
   algorithm.tiles[0].lds_bytes = 100000;
