@@ -49,6 +49,14 @@ AttentionProblem quantised_problem_of(const KernelSpec& spec) {
   return problem;
 }
 
+// What is usual anyway is no choice, so that a kernel has one key.
+schedules::RowSum row_sum_of(const Fp8Options& options, const KernelSpec& spec) {
+  using schedules::RowSum;
+  if (options.row_sum == zyfa::RowSum::kAuto) return RowSum::kAuto;
+  const RowSum wanted = options.row_sum == zyfa::RowSum::kDense ? RowSum::kDense : RowSum::kSparse;
+  return wanted == schedules::usual_row_sum(spec) ? RowSum::kAuto : wanted;
+}
+
 }  // namespace
 
 KernelSpec spec_of(const AttentionProblem& problem) {
@@ -65,6 +73,7 @@ KernelSpec spec_of(const AttentionProblem& problem) {
   spec.form = form_of(problem);
   if (options.near_keys == NearKeys::kBf16) spec.near_keys = schedules::NearKeys::kBf16;
   if (options.byte_rounding == ByteRounding::kTruncate) spec.byte_rounding = schedules::ByteRounding::kTruncate;
+  spec.row_sum = row_sum_of(options, spec);
   return spec;
 }
 
@@ -79,6 +88,9 @@ AttentionProblem problem_of(const KernelSpec& spec) {
   if (spec.block_exponents == schedules::BlockExponents::kNone) options.scaling = BlockScaling::kNone;
   if (spec.byte_rounding == schedules::ByteRounding::kTruncate) options.byte_rounding = ByteRounding::kTruncate;
   if (spec.near_keys == schedules::NearKeys::kBf16) options.near_keys = NearKeys::kBf16;
+  if (spec.row_sum != schedules::RowSum::kAuto) {
+    options.row_sum = spec.row_sum == schedules::RowSum::kDense ? RowSum::kDense : RowSum::kSparse;
+  }
   if (spec.element == ElementType::kInt8) options.scores = ScoreType::kInt8;
   if (options.near_keys == NearKeys::kBf16 || options.scores == ScoreType::kInt8) {
     problem.compute = Compute::kFp8;

@@ -38,7 +38,7 @@ bool take_text(const cache::KeyField& field, std::string& to) {
 bool take_field(const cache::KeyField& field, KeyContents& to) {
   using schedules::BlockExponents, schedules::ByteRounding, schedules::NearKeys, schedules::Operand;
   using schedules::ElementType, schedules::Family, schedules::LseOutput, schedules::MaskKind;
-  using schedules::ProbabilityRule, schedules::Rotation, schedules::ScaleScope, schedules::ScoreForm;
+  using schedules::ProbabilityRule, schedules::Rotation, schedules::RowSum, schedules::ScaleScope, schedules::ScoreForm;
   using schedules::Smoothing;
   schedules::KernelSpec& spec = to.spec;
   if (field.name == "family")
@@ -58,6 +58,7 @@ bool take_field(const cache::KeyField& field, KeyContents& to) {
   }
   if (field.name == "form") return take_word(field, {ScoreForm::kMultiplyAdd, ScoreForm::kFolded}, spec.form);
   if (field.name == "near_keys") return take_word(field, {NearKeys::kSame, NearKeys::kBf16}, spec.near_keys);
+  if (field.name == "row_sum") return take_word(field, {RowSum::kAuto, RowSum::kSparse, RowSum::kDense}, spec.row_sum);
   if (field.name == "byte_rounding") {
     return take_word(field, {ByteRounding::kNearest, ByteRounding::kTruncate}, spec.byte_rounding);
   }
@@ -101,6 +102,7 @@ Expected<cache::Key> make_key(const schedules::KernelSpec& spec, const KeyEnviro
       .add_string("block_exponents", schedules::name_of(spec.block_exponents))
       .add_string("form", schedules::name_of(spec.form))
       .add_string("near_keys", schedules::name_of(spec.near_keys))
+      .add_string("row_sum", schedules::name_of(spec.row_sum))
       .add_string("byte_rounding", schedules::name_of(spec.byte_rounding))
       .add_string("operand", schedules::name_of(spec.operand))
       .add_string("rotation", schedules::name_of(spec.rotation))

@@ -28,11 +28,12 @@ std::size_t LoadedTable::Hash::operator()(const KeyView& key) const {
       static_cast<std::size_t>(problem.lse) << 16 | static_cast<std::size_t>(key.cache_mode) << 24);
   const Fp8Options& fp8 = problem.fp8;
   std::size_t options = static_cast<std::size_t>(problem.compute) | static_cast<std::size_t>(problem.length) << 1;
-  for (const std::size_t option : {static_cast<std::size_t>(fp8.probability), static_cast<std::size_t>(fp8.scaling),
-                                   static_cast<std::size_t>(fp8.form), static_cast<std::size_t>(fp8.scores),
-                                   static_cast<std::size_t>(fp8.near_keys), static_cast<std::size_t>(fp8.rotation),
-                                   static_cast<std::size_t>(fp8.smoothing), static_cast<std::size_t>(fp8.scales),
-                                   static_cast<std::size_t>(fp8.byte_rounding)}) {
+  for (const std::size_t option :
+       {static_cast<std::size_t>(fp8.probability), static_cast<std::size_t>(fp8.scaling),
+        static_cast<std::size_t>(fp8.form), static_cast<std::size_t>(fp8.scores),
+        static_cast<std::size_t>(fp8.near_keys), static_cast<std::size_t>(fp8.rotation),
+        static_cast<std::size_t>(fp8.smoothing), static_cast<std::size_t>(fp8.scales),
+        static_cast<std::size_t>(fp8.byte_rounding), static_cast<std::size_t>(fp8.row_sum)}) {
     options = options << 2 | option;
   }
   mix(options);

@@ -27,6 +27,8 @@ constexpr Word<BlockScaling> kScalings[] = {{"blocks", BlockScaling::kBlocks}, {
 constexpr Word<ScoreForm> kForms[] = {{"form=folded", ScoreForm::kFolded}, {"form=fma", ScoreForm::kMultiplyAdd}};
 constexpr Word<ScoreType> kScoreTypes[] = {{"qk=fp8", ScoreType::kFp8}, {"qk=int8", ScoreType::kInt8}};
 constexpr Word<NearKeys> kNearKeys[] = {{"near=fp8", NearKeys::kFp8}, {"near=bf16", NearKeys::kBf16}};
+constexpr Word<RowSum> kRowSums[] = {
+    {"sum=auto", RowSum::kAuto}, {"sum=sparse", RowSum::kSparse}, {"sum=dense", RowSum::kDense}};
 constexpr Word<Rotation> kRotations[] = {{"rotate", Rotation::kHadamard}, {"no-rotate", Rotation::kNone}};
 constexpr Word<KeySmoothing> kSmoothings[] = {{"smooth-k", KeySmoothing::kMean}};
 constexpr Word<ScaleGranularity> kScales[] = {{"scales=head", ScaleGranularity::kHead},
@@ -81,6 +83,7 @@ struct Parts {
   std::optional<ScoreForm> form;
   std::optional<ScoreType> scores;
   std::optional<NearKeys> near_keys;
+  std::optional<RowSum> row_sum;
   std::optional<Rotation> rotation;
   std::optional<KeySmoothing> smoothing;
   std::optional<ScaleGranularity> scales;
@@ -107,8 +110,8 @@ std::string take_word(std::string_view word, Parts& parts) {
   offer(kComputes, parts.compute);
   offer(kLengths, parts.length);
   if (offer(kProbabilities, parts.probability) || offer(kScalings, parts.scaling) || offer(kForms, parts.form) ||
-      offer(kScoreTypes, parts.scores) || offer(kNearKeys, parts.near_keys) || offer(kRotations, parts.rotation) ||
-      offer(kSmoothings, parts.smoothing) || offer(kScales, parts.scales) ||
+      offer(kScoreTypes, parts.scores) || offer(kNearKeys, parts.near_keys) || offer(kRowSums, parts.row_sum) ||
+      offer(kRotations, parts.rotation) || offer(kSmoothings, parts.smoothing) || offer(kScales, parts.scales) ||
       offer(kByteRoundings, parts.byte_rounding)) {
     if (parts.fp8_word.empty()) parts.fp8_word = word;
   }
@@ -126,7 +129,7 @@ std::string take_word(std::string_view word, Parts& parts) {
   return "unknown word '" + std::string(word) +
          "'; allowed: bf16, fp16, fp8e4m3, d=N, d=N/M, full, causal, window, lse, compute=fp8, length=long, "
          "length=short, and for FP8 p=lean, p=exact, blocks, unscaled, form=folded, form=fma, qk=fp8, qk=int8, "
-         "near=fp8, near=bf16, rotate, no-rotate, "
+         "near=fp8, near=bf16, sum=auto, sum=sparse, sum=dense, rotate, no-rotate, "
          "smooth-k, scales=head, scales=tensor, u8=nearest, u8=truncate";
 }
 
@@ -155,6 +158,7 @@ Expected<AttentionProblem> parse_problem(std::string_view text) {
                                    .form = parts.form.value_or(defaults.form),
                                    .scores = parts.scores.value_or(defaults.scores),
                                    .near_keys = parts.near_keys.value_or(defaults.near_keys),
+                                   .row_sum = parts.row_sum.value_or(defaults.row_sum),
                                    .rotation = parts.rotation.value_or(defaults.rotation),
                                    .smoothing = parts.smoothing.value_or(defaults.smoothing),
                                    .scales = parts.scales.value_or(defaults.scales),
@@ -187,6 +191,7 @@ std::string to_string(const AttentionProblem& problem) {
   add(kForms, fp8.form, usual.form);
   add(kScoreTypes, fp8.scores, usual.scores);
   add(kNearKeys, fp8.near_keys, usual.near_keys);
+  add(kRowSums, fp8.row_sum, usual.row_sum);
   add(kRotations, fp8.rotation, usual.rotation);
   add(kSmoothings, fp8.smoothing, usual.smoothing);
   add(kScales, fp8.scales, usual.scales);

@@ -43,6 +43,7 @@ class Checker {
     check_scope();
     check_combinations();
     check_option("p", spec_.probability, &Row::probability);
+    check_option("block exponents", spec_.block_exponents, &Row::block_exponents);
     check_option("form", spec_.form, &Row::form);
     check_option("near keys", spec_.near_keys, &Row::near_keys);
     if (support_.reasons.empty() && std::ranges::none_of(rows_, [&](const Row* row) {
@@ -128,6 +129,8 @@ class Checker {
     need(options_.scaling != BlockScaling::kBlocks, fp8, "unscaled", kFp8);
     need(options_.form == ScoreForm::kFolded, fp8, "form=folded", kFp8);
     need(options_.form == ScoreForm::kMultiplyAdd, fp8, "form=fma", kFp8);
+    need(options_.row_sum == RowSum::kSparse, fp8, "sum=sparse", kFp8);
+    need(options_.row_sum == RowSum::kDense, fp8, "sum=dense", kFp8);
     need(options_.byte_rounding != ByteRounding::kNearest, fp8, "u8=truncate", kFp8);
     constexpr std::string_view kQuantiser = "compute=fp8: it is an option of the quantiser and its inputs";
     need(options_.scores != ScoreType::kFp8, quantises, "qk=int8", kQuantiser);

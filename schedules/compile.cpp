@@ -24,6 +24,7 @@ std::string attention_symbol(const KernelSpec& spec, const Placement& placement)
     symbol += "_" + std::string(name_of(spec.probability)) + "_" + std::string(name_of(spec.block_exponents));
     symbol += "_" + std::string(name_of(spec.form));
     if (spec.near_keys != NearKeys::kSame) symbol += "_near";
+    if (spec.row_sum != RowSum::kAuto) symbol += "_" + std::string(name_of(spec.row_sum));
     if (spec.byte_rounding != ByteRounding::kNearest) symbol += "_" + std::string(name_of(spec.byte_rounding));
   }
   return symbol + "_" + placement.name;

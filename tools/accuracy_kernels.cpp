@@ -54,6 +54,7 @@ AttentionProblem KernelRunner::eight_bit_problem(const AccuracyStudy& study, con
   problem.fp8 = {.probability = variant.options.probability,
                  .scaling = variant.options.scaling,
                  .form = variant.options.form,
+                 .row_sum = variant.options.row_sum,
                  .byte_rounding = variant.options.byte_rounding};
   return problem;
 }

@@ -32,11 +32,15 @@ std::vector<std::string> AccuracyVariant::words() const {
   if (kind != Kind::kFp8) {
     return {kind == Kind::kBf16 ? "bf16" : "peer"};
   }
-  return {options.probability == Probability::kLean ? "p=lean" : "p=exact",
-          options.scaling == BlockScaling::kBlocks ? "blocks" : "unscaled",
-          options.form == ScoreForm::kFolded ? "form=folded" : "form=fma",
-          options.scores == ScoreType::kFp8 ? "qk=fp8" : "qk=int8",
-          options.near_keys == NearKeys::kFp8 ? "near=fp8" : "near=bf16"};
+  std::vector<std::string> words{options.probability == Probability::kLean ? "p=lean" : "p=exact",
+                                 options.scaling == BlockScaling::kBlocks ? "blocks" : "unscaled",
+                                 options.form == ScoreForm::kFolded ? "form=folded" : "form=fma",
+                                 options.scores == ScoreType::kFp8 ? "qk=fp8" : "qk=int8",
+                                 options.near_keys == NearKeys::kFp8 ? "near=fp8" : "near=bf16"};
+  if (options.row_sum != RowSum::kAuto) {
+    words.emplace_back(options.row_sum == RowSum::kDense ? "sum=dense" : "sum=sparse");
+  }
+  return words;
 }
 
 std::string AccuracyVariant::name() const { return fmt::format("{}", fmt::join(words(), ",")); }

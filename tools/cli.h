@@ -67,8 +67,8 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 inline constexpr const char* kProblemHelp =
     "What to compute, as comma-separated words: bf16 or fp8e4m3, d=N or d=N/M (head dim of q and k / of v), full or "
     "causal, lse, compute=fp8, length=short; for FP8 also p=exact, unscaled, form=folded|fma, qk=int8, near=bf16, "
-    "no-rotate, "
-    "smooth-k, scales=tensor, u8=truncate (zyfa/problem.h). Example: bf16,d=128,causal,lse";
+    "sum=sparse|dense, no-rotate, smooth-k, scales=tensor, u8=truncate (zyfa/problem.h). Example: "
+    "bf16,d=128,causal,lse";
 inline constexpr const char* kPlacementHelp =
     "Placement to use instead of the table's choice: a row's name (naive, pingpong; FP8: fp8_naive, fp8_pingpong, "
     "fp8_pingpong_packed; mixed: fp8_near_...), a placement's text form, or @FILE that holds one";

@@ -65,12 +65,14 @@ Expected<Fp8Options> common_options(const std::string& with) {
   common.smoothing = problem->fp8.smoothing;
   common.scales = problem->fp8.scales;
   common.byte_rounding = problem->fp8.byte_rounding;
+  common.row_sum = problem->fp8.row_sum;
   const AttentionProblem allowed{.compute = Compute::kFp8, .fp8 = common};
   if (*problem != allowed) {
     return make_error(
         ErrorCode::kInvalidArgument,
         fmt::format("--with {} sets what tells variants apart or what the inputs fix; allowed are rotate, "
-                    "no-rotate, smooth-k, scales=head, scales=tensor, u8=nearest and u8=truncate",
+                    "no-rotate, smooth-k, scales=head, scales=tensor, u8=nearest, u8=truncate, sum=auto, sum=sparse "
+                    "and sum=dense",
                     io::quote(with)));
   }
   return common;
@@ -280,7 +282,7 @@ void add_accuracy(CLI::App& app, Chosen& chosen) {
       ->allow_extra_args(false);
   command->add_option("--with", options->with,
                       "Further options of all variants, comma-separated: no-rotate, smooth-k (no LSE), scales=tensor, "
-                      "u8=truncate");
+                      "u8=truncate, sum=sparse, sum=dense");
   command
       ->add_option("--by", options->by, "Figures of our kernels, of the host model (which needs no device), or of both")
       ->check(CLI::IsMember({"both", "kernels", "model"}))

@@ -21,6 +21,7 @@ std::vector<std::string> Fp8Words::list() const {
   value("form=", form == "auto" ? "" : form);
   value("qk=", scores);
   flag(mixed, "near=bf16");
+  value("sum=", row_sum);
   flag(rotate, "rotate");
   flag(no_rotate, "no-rotate");
   flag(smooth_k, "smooth-k");
@@ -58,6 +59,8 @@ void add_fp8_options(CLI::App& command, Fp8Words& words) {
       .add_flag("--mixed", words.mixed,
                 "The first and the diagonal keys from the BF16 inputs (near=bf16); needs --compute fp8")
       ->group(kGroup);
+  choice("--sum", words.row_sum, {"auto", "sparse", "dense"},
+         "Matrix product of the row sum: sparse, dense, or what is usual for the variant (default auto)");
   command.add_flag("--rotate", words.rotate, "Hadamard rotation of q and k before quantising (the default)")
       ->group(kGroup);
   command.add_flag("--no-rotate", words.no_rotate, "No rotation")->group(kGroup);

@@ -11,7 +11,7 @@ namespace zyfa::tools {
 
 struct Fp8Words {
   std::string compute = "input", form = "auto";
-  std::string probability, scores, scales, byte_rounding;  // empty: not given
+  std::string probability, scores, row_sum, scales, byte_rounding;  // empty: not given
   bool blocks = false, unscaled = false, mixed = false, rotate = false, no_rotate = false, smooth_k = false;
 
   // In the order of the text form, only what was given: parse_problem() tells contradictions.

@@ -74,7 +74,7 @@ std::vector<Tile> make_tiles(const Variant& v) {
       vector_tile("q", kConstant, 8, v.steps()),
       vector_tile("q_scale", kConstant, 1),
       vector_tile("unit_scale", kConstant, 1),
-      vector_tile("ones", kConstant, v.always_exponents() ? 8 : 4),
+      vector_tile("ones", kConstant, v.dense_sum() ? 8 : 4),
       vector_tile("ones_index", kConstant, 1),
       vector_tile("integer_zero", kConstant, 1),
       vector_tile("key_limit", kConstant, 1),
@@ -285,6 +285,7 @@ Expected<Algorithm> attention_forward_fp8(const KernelSpec& spec) {
                   .exponents = spec.block_exponents,
                   .form = spec.form,
                   .rounding = spec.byte_rounding,
+                  .row_sum = row_sum_of(spec),
                   .near = spec.near_keys == NearKeys::kBf16};
   Algorithm algorithm;
   algorithm.name = "attention_forward_" + std::string(v.integer() ? "int8" : "fp8") + "_d" + std::to_string(v.head_dim);

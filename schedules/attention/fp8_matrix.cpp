@@ -43,17 +43,36 @@ void float_scores(StageWriter& w, const Variant& v, std::uint32_t half, std::uin
   }
 }
 
-// The block's sum times 2^exponent: neither the accumulating MFMA nor a 16x16x128 scale operand can carry one exponent
-// a query.
-void add_far_sum(StageWriter& w, const Variant& v, std::uint32_t half) {
-  const Reg sum = w.vtemp("far_sum", 4);
-  const Reg weight = w.vtemp("far_weight");
-  for (std::uint16_t r = 0; r < 4; ++r) w.op(Op::kVMovB32, {sum.sub(r), Imm{0}});
-  w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {sum, w.reg("ones"), w.reg(of_half("prob", half)), w.reg("ones_index")},
-       "row sum of this block");
+// Sum of the block's probabilities, by itself.
+void sum_block(StageWriter& w, const Variant& v, std::uint32_t half, Reg to) {
+  const Reg prob = w.reg(of_half("prob", half));
+  constexpr const char* kComment = "row sum of the rounded P, of this block";
+  if (v.dense_sum()) {
+    w.op(Op::kVMfmaF32_16x16x128F8f6f4, {to, w.reg("ones"), prob, Imm{0}}, kComment);
+    return;
+  }
+  for (std::uint16_t r = 0; r < 4; ++r) w.op(Op::kVMovB32, {to.sub(r), Imm{0}}, "the sparse product adds to it");
+  w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {to, w.reg("ones"), prob, w.reg("ones_index")}, kComment);
+}
+
+// To row_sum, whose products accumulate.
+void accumulate_sum(StageWriter& w, const Variant& v, std::uint32_t half, const char* comment) {
+  const Reg prob = w.reg(of_half("prob", half));
+  const Reg total = w.reg("row_sum");
+  if (v.dense_sum()) {
+    w.op(Op::kVMfmaF32_16x16x128F8f6f4, {total, w.reg("ones"), prob, total}, comment);
+  } else {
+    w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {total, w.reg("ones"), prob, w.reg("ones_index")}, comment);
+  }
+}
+
+// A block's sum times 2^exponent to row_sum: neither the accumulating products nor a 16x16x128 scale operand can carry
+// one exponent a query.
+void add_weighted(StageWriter& w, const Variant& v, std::uint32_t half, Reg sum) {
+  const Reg weight = w.vtemp("block_weight");
   w.op(Op::kVLshlrevB32, {weight, Imm{23}, w.reg(of_half("prob_scale", half))}, "E8M0 code to float: 2^exponent");
-  for (std::uint16_t part = 0; part < v.sum_parts(); ++part) {
-    const Reg total = w.reg("row_sum").sub(part);
+  for (std::uint16_t part = 0; part < v.product_parts(); ++part) {
+    const Reg total = w.reg("row_sum").sub(v.always_exponents() ? std::uint16_t{0} : part);
     w.op(Op::kVFmaF32, {total, sum.sub(part), weight, total}, "row sum");
   }
 }
@@ -83,11 +102,8 @@ void accumulate(StageWriter& w, const Variant& v, std::uint32_t half) {
 }
 
 void sum_half(StageWriter& w, const Variant& v, std::uint32_t half) {
-  const Reg prob = w.reg(of_half("prob", half));
-  const std::string comment = "row sum of the rounded P";
   if (v.always_exponents()) {
-    w.op(Op::kVMfmaF32_16x16x128F8f6f4, {w.reg(of_half("block_sum", half)), w.reg("ones"), prob, Imm{0}},
-         comment + ", of this block");
+    sum_block(w, v, half, w.reg(of_half("block_sum", half)));
     return;
   }
   const jit::Label near = w.new_label();
@@ -95,24 +111,20 @@ void sum_half(StageWriter& w, const Variant& v, std::uint32_t half) {
   if (v.two_paths()) {
     w.op(Op::kSCmpLgU32, {w.reg("far"), Imm{0}}, "is the sum one with exponents?");
     w.op(Op::kSCbranchScc0, {near});
-    add_far_sum(w, v, half);
+    const Reg sum = w.vtemp("far_sum", 4);
+    sum_block(w, v, half, sum);
+    add_weighted(w, v, half, sum);
     w.op(Op::kSBranch, {done});
     w.place(near);
   }
   // Marks a tile on the near path (zyfa/inspect.h): unlike the conversion, it runs for no iteration past the end.
-  w.op(Op::kVSmfmacF32_16x16x128Fp8Fp8, {w.reg("row_sum"), w.reg("ones"), prob, w.reg("ones_index")},
-       v.two_paths() && half == 0 ? "near path" : comment);
+  accumulate_sum(w, v, half, v.two_paths() && half == 0 ? "near path" : "row sum of the rounded P");
   if (v.two_paths()) w.place(done);
 }
 
 void add_sums(StageWriter& w, const Variant& v) {
   if (!v.always_exponents()) return;
-  for (std::uint32_t half = 0; half < kHalves; ++half) {
-    const Reg weight = w.vtemp("block_weight");
-    w.op(Op::kVLshlrevB32, {weight, Imm{23}, w.reg(of_half("prob_scale", half))}, "E8M0 code to float: 2^exponent");
-    w.op(Op::kVFmaF32, {w.reg("row_sum"), w.reg(of_half("block_sum", half)).sub(0), weight, w.reg("row_sum")},
-         "row sum");
-  }
+  for (std::uint32_t half = 0; half < kHalves; ++half) add_weighted(w, v, half, w.reg(of_half("block_sum", half)));
 }
 
 }  // namespace zyfa::schedules::fp8

@@ -56,7 +56,8 @@ struct Variant {
   BlockExponents exponents = BlockExponents::kUsed;
   ScoreForm form = ScoreForm::kMultiplyAdd;
   ByteRounding rounding = ByteRounding::kNearest;
-  bool near = false;  // a BF16 loop over the near keys runs first (near.h)
+  RowSum row_sum = RowSum::kSparse;  // not kAuto
+  bool near = false;                 // a BF16 loop over the near keys runs first (near.h)
 
   [[nodiscard]] std::uint32_t steps() const { return head_dim / kStepDims; }
   [[nodiscard]] bool lean() const { return probability == ProbabilityRule::kLean; }
@@ -64,10 +65,14 @@ struct Variant {
   [[nodiscard]] bool integer() const { return scores == ElementType::kInt8; }
   // Folded kernels choose at run time; these have an exponent for every block.
   [[nodiscard]] bool always_exponents() const { return exponents == BlockExponents::kUsed && !folded(); }
-  // Of row_sum: the accumulator of the sparse MFMA, whose first two hold a lane's query, or that query's sum alone.
+  [[nodiscard]] bool dense_sum() const { return row_sum == RowSum::kDense; }
+  // Of a row-sum product's four result registers, those that hold a part of the lane's query: sparse rows of ones take
+  // half of each four keys.
+  [[nodiscard]] std::uint16_t product_parts() const { return dense_sum() ? 1 : 2; }
+  // Of row_sum: a query's sum alone, or the accumulator of the products.
   [[nodiscard]] std::uint16_t sum_registers() const { return always_exponents() ? 1 : 4; }
   // Those that hold a part of the sum.
-  [[nodiscard]] std::uint16_t sum_parts() const { return always_exponents() ? 1 : 2; }
+  [[nodiscard]] std::uint16_t sum_parts() const { return always_exponents() ? 1 : product_parts(); }
   [[nodiscard]] bool uses_exponents() const { return exponents == BlockExponents::kUsed; }
   // A near path without exponents and a far path with them, chosen at run time.
   [[nodiscard]] bool two_paths() const { return uses_exponents() && folded(); }

@@ -475,7 +475,7 @@ SetupRest setup(StageWriter& w, const Variant& v) {
   const forward::LanePlaces values = forward::place_lanes(w, s, value_tile());
   prepare_key_reads(w, s, v);
   prepare_value_reads(w, s);
-  v.always_exponents() ? prepare_dense_ones(w, s) : prepare_sparse_ones(w, s);
+  v.dense_sum() ? prepare_dense_ones(w, s) : prepare_sparse_ones(w, s);
   if (!v.near) forward::clear_output(w, 0, forward::kBlocksClearedFirst);
   forward::locate_key_head(w, s);
   if (v.near) {

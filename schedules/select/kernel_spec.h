@@ -18,6 +18,8 @@ enum class ProbabilityRule : std::uint8_t { kLean, kExact };
 enum class BlockExponents : std::uint8_t { kUsed, kNone };
 enum class ScoreForm : std::uint8_t { kMultiplyAdd, kFolded };
 enum class NearKeys : std::uint8_t { kSame, kBf16 };
+// The matrix product that adds up the rounded P; kAuto: usual_row_sum().
+enum class RowSum : std::uint8_t { kAuto, kSparse, kDense };
 enum class ByteRounding : std::uint8_t { kNearest, kTruncate };
 
 // Quantisation.
@@ -39,6 +41,7 @@ struct KernelSpec {
   BlockExponents block_exponents = BlockExponents::kUsed;
   ScoreForm form = ScoreForm::kMultiplyAdd;
   NearKeys near_keys = NearKeys::kSame;
+  RowSum row_sum = RowSum::kAuto;
   ByteRounding byte_rounding = ByteRounding::kNearest;
   // Quantise families; defaults elsewhere.
   Operand operand = Operand::kQuery;
@@ -49,5 +52,17 @@ struct KernelSpec {
   std::string placement = {};                 // canonical text form (placement.h)
   bool operator==(const KernelSpec&) const = default;
 };
+
+// Dense where each block is summed by itself, since a sparse product adds to what its result held and needs that
+// cleared; sparse where sums accumulate, in half the cycles.
+[[nodiscard]] constexpr RowSum usual_row_sum(const KernelSpec& spec) {
+  const bool by_block = spec.block_exponents == BlockExponents::kUsed && spec.form == ScoreForm::kMultiplyAdd;
+  return by_block ? RowSum::kDense : RowSum::kSparse;
+}
+
+// Never kAuto.
+[[nodiscard]] constexpr RowSum row_sum_of(const KernelSpec& spec) {
+  return spec.row_sum == RowSum::kAuto ? usual_row_sum(spec) : spec.row_sum;
+}
 
 }  // namespace zyfa::schedules

@@ -86,7 +86,8 @@ std::string Row::mismatch(const KernelSpec& spec) const {
        {differs("family", spec.family, OneOf(family)), differs("element", spec.element, element),
         differs("head_dim_qk", spec.head_dim_qk, head_dim_qk), differs("head_dim_v", spec.head_dim_v, head_dim_v),
         differs("mask", spec.mask, mask), differs("lse", spec.lse, lse),
-        differs("probability", spec.probability, probability), differs("form", spec.form, form),
+        differs("probability", spec.probability, probability),
+        differs("block_exponents", spec.block_exponents, block_exponents), differs("form", spec.form, form),
         differs("near_keys", spec.near_keys, near_keys), differs("smoothing", spec.smoothing, smoothing)}) {
     if (!reason.empty()) return reason;
   }
@@ -207,6 +208,18 @@ std::string_view name_of(NearKeys keys) {
       return "same";
     case NearKeys::kBf16:
       return "bf16";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(RowSum sum) {
+  switch (sum) {
+    case RowSum::kAuto:
+      return "auto";
+    case RowSum::kSparse:
+      return "sparse";
+    case RowSum::kDense:
+      return "dense";
   }
   return "unknown";
 }

@@ -53,6 +53,7 @@ struct Row {
   OneOf<MaskKind> mask = {};
   OneOf<LseOutput> lse = {};
   OneOf<ProbabilityRule> probability = {};
+  OneOf<BlockExponents> block_exponents = {};
   OneOf<ScoreForm> form = {};
   OneOf<NearKeys> near_keys = {};
   OneOf<Smoothing> smoothing = {};
@@ -61,8 +62,8 @@ struct Row {
   [[nodiscard]] constexpr unsigned specificity() const {  // number of conditions
     return unsigned{element.has_value()} + unsigned{head_dim_qk.has_value()} + unsigned{head_dim_v.has_value()} +
            unsigned{mask.has_value()} + unsigned{lse.has_value()} + unsigned{probability.has_value()} +
-           unsigned{form.has_value()} + unsigned{near_keys.has_value()} + unsigned{smoothing.has_value()} +
-           unsigned{length.has_value()};
+           unsigned{block_exponents.has_value()} + unsigned{form.has_value()} + unsigned{near_keys.has_value()} +
+           unsigned{smoothing.has_value()} + unsigned{length.has_value()};
   }
   bool operator==(const Row&) const = default;
 
@@ -92,6 +93,7 @@ struct Row {
 [[nodiscard]] std::string_view name_of(BlockExponents exponents);
 [[nodiscard]] std::string_view name_of(ScoreForm form);
 [[nodiscard]] std::string_view name_of(NearKeys keys);
+[[nodiscard]] std::string_view name_of(RowSum sum);
 [[nodiscard]] std::string_view name_of(ByteRounding rounding);
 [[nodiscard]] std::string_view name_of(Operand operand);
 [[nodiscard]] std::string_view name_of(Rotation rotation);

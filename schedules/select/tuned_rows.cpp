@@ -71,6 +71,9 @@ std::string identifier(LseOutput lse) {
 std::string identifier(ProbabilityRule rule) {
   return rule == ProbabilityRule::kExact ? "ProbabilityRule::kExact" : "ProbabilityRule::kLean";
 }
+std::string identifier(BlockExponents exponents) {
+  return exponents == BlockExponents::kNone ? "BlockExponents::kNone" : "BlockExponents::kUsed";
+}
 std::string identifier(ScoreForm form) {
   return form == ScoreForm::kFolded ? "ScoreForm::kFolded" : "ScoreForm::kMultiplyAdd";
 }
@@ -97,6 +100,7 @@ class RowText {
     condition("mask", row.mask);
     condition("lse", row.lse);
     condition("probability", row.probability);
+    condition("block_exponents", row.block_exponents);
     condition("form", row.form);
     condition("near_keys", row.near_keys);
     condition("smoothing", row.smoothing);

@@ -15,6 +15,7 @@
 //   form=folded | form=fma    where 8 x + c is made                                         default: see ScoreForm
 //   qk=fp8 | qk=int8          element type of Q.K (int8: compute=fp8 only)                  default qk=fp8
 //   near=fp8 | near=bf16      first and diagonal keys in BF16 (compute=fp8 only)            default near=fp8
+//   sum=auto | sum=sparse | sum=dense  matrix product of the row sum, see RowSum         default sum=auto
 //   rotate | no-rotate        Hadamard rotation of q and k (compute=fp8 only)               default rotate
 //   smooth-k                  subtract the mean key (compute=fp8; not with lse, near=bf16)  default not
 //   scales=head | scales=tensor  of the quantiser (compute=fp8 only)                        default scales=head
@@ -50,6 +51,10 @@ enum class BlockScaling : std::uint8_t { kBlocks, kNone };
 enum class ScoreForm : std::uint8_t { kAuto, kFolded, kMultiplyAdd };
 enum class ScoreType : std::uint8_t { kFp8, kInt8 };
 enum class NearKeys : std::uint8_t { kFp8, kBf16 };
+// What adds up the rounded probabilities: v_smfmac_f32_16x16x128 (kSparse, 16 cycles of the matrix pipe for 64 keys) or
+// v_mfma_f32_16x16x128_f8f6f4 (kDense, 32). The sums are the same but for the order of fp32 additions. kAuto: dense
+// with block exponents and form=fma, where each block is summed by itself, else sparse.
+enum class RowSum : std::uint8_t { kAuto, kSparse, kDense };
 enum class Rotation : std::uint8_t { kHadamard, kNone };
 enum class KeySmoothing : std::uint8_t { kNone, kMean };
 enum class ScaleGranularity : std::uint8_t { kHead, kTensor };
@@ -67,6 +72,7 @@ struct Fp8Options {
   ScoreForm form = ScoreForm::kAuto;
   ScoreType scores = ScoreType::kFp8;
   NearKeys near_keys = NearKeys::kFp8;
+  RowSum row_sum = RowSum::kAuto;
   Rotation rotation = Rotation::kHadamard;
   KeySmoothing smoothing = KeySmoothing::kNone;
   ScaleGranularity scales = ScaleGranularity::kHead;

@@ -284,6 +284,7 @@ std::string describe(const Fp8Case& c) {
   for (std::string_view word : {name_of(s.mask), name_of(s.probability), name_of(s.block_exponents), name_of(s.form)}) {
     text += " " + std::string(word);
   }
+  if (s.row_sum != schedules::RowSum::kAuto) text += " " + std::string(name_of(s.row_sum)) + "-sum";
   return text + " B=" + std::to_string(c.batch) + " Sq=" + std::to_string(c.query_length) +
          " Sk=" + std::to_string(c.key_length) + " H=" + std::to_string(c.heads) +
          " Hk=" + std::to_string(c.key_heads) + (c.layout == Layout::kStrided ? " strided" : " packed") +

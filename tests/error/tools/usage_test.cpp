@@ -154,6 +154,9 @@ TEST(Usage, Fp8Options) {
   expect_error(run({"--compute", "fp8", "--smooth-k"}), 2, "smooth-k does not go with lse");
   expect_error(run({"--compute", "fp8", "--u8", "truncate", "--p", "exact"}), 2,
                "u8=truncate does not go with p=exact");
+  expect_error(run({"--sum", "dense"}), 2, "sum=dense needs FP8: fp8e4m3 inputs, or bf16 inputs and compute=fp8");
+  expect_error(run({"--sum", "auto"}), 1, "the word 'sum=auto' is for FP8");
+  expect_error(run({"--compute", "fp8", "--sum", "valu"}), 1, "valu not in {");
   expect_error(run({"--compute", "int8"}), 1, "int8 not in {");
   expect_error(run({"--p", "fast"}), 1, "fast not in {");
   expect_error(run({"--form", "other"}), 1, "other not in {");

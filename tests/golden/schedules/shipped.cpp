@@ -102,6 +102,7 @@ std::string variant_name(const KernelSpec& spec) {
     add(name_of(spec.probability));
     add(name_of(spec.block_exponents));
     add(name_of(spec.form));
+    if (spec.row_sum != RowSum::kAuto) add(name_of(spec.row_sum));
   }
   add(name_of(spec.mask));
   if (spec.lse == LseOutput::kWritten) add("lse");

@@ -43,6 +43,9 @@ TEST(KernelKey, every_field_changes_the_key) {
   with_spec("head_dim_v", [](KernelSpec& spec) { spec.head_dim_v = 192; });
   with_spec("mask", [](KernelSpec& spec) { spec.mask = schedules::MaskKind::kCausal; });
   with_spec("lse", [](KernelSpec& spec) { spec.lse = schedules::LseOutput::kWritten; });
+  with_spec("block_exponents", [](KernelSpec& spec) { spec.block_exponents = schedules::BlockExponents::kNone; });
+  with_spec("row_sum", [](KernelSpec& spec) { spec.row_sum = schedules::RowSum::kDense; });
+  with_spec("another row_sum", [](KernelSpec& spec) { spec.row_sum = schedules::RowSum::kSparse; });
   with_spec("placement", [](KernelSpec& spec) { spec.placement += ",pv"; });
   with_environment("schema", [](KeyEnvironment& environment) { ++environment.schema; });
   with_environment("target", [](KeyEnvironment& environment) { environment.target = "gfx950:sramecc+:xnack+"; });
@@ -85,6 +88,16 @@ TEST(KernelKey, reads_back_what_it_was_made_from) {
       EXPECT_EQ(contents->spec, spec);
       EXPECT_EQ(contents->generator, generator_id());
     }
+  }
+}
+
+TEST(KernelKey, reads_the_row_sum_back) {
+  for (const schedules::RowSum sum :
+       {schedules::RowSum::kAuto, schedules::RowSum::kSparse, schedules::RowSum::kDense}) {
+    const KernelSpec spec{.element = schedules::ElementType::kFp8E4M3, .row_sum = sum, .placement = "name=y;loop=pv"};
+    const Expected<KeyContents> contents = read_key(make_key(spec)->bytes);
+    ASSERT_TRUE(contents) << to_string(contents.error());
+    EXPECT_EQ(contents->spec, spec);
   }
 }
 

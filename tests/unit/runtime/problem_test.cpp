@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <set>
 
 #include "runtime/kernel_choice.h"
@@ -48,12 +49,13 @@ TEST(ProblemText, parse_undoes_print) {
   }
 }
 
-// Every combination of the FP8 options, whether or not one applies.
+// Every combination of the FP8 options, whether or not one applies; the row sums go round over them.
 std::vector<AttentionProblem> fp8_problems() {
   std::vector<AttentionProblem> problems;
   for (unsigned bits = 0; bits < 3u << 14; ++bits) {
     const auto flag = [&](unsigned at) { return (bits >> at & 1) != 0; };
     const ScoreForm forms[] = {ScoreForm::kAuto, ScoreForm::kFolded, ScoreForm::kMultiplyAdd};
+    const RowSum sums[] = {RowSum::kAuto, RowSum::kSparse, RowSum::kDense};
     problems.push_back({.dtype = flag(0) ? DType::kFp8E4M3 : DType::kBf16,
                         .head_dim_qk = flag(1) ? 192u : 128u,
                         .mask = flag(2) ? Mask::kCausal : Mask::kFull,
@@ -64,6 +66,7 @@ std::vector<AttentionProblem> fp8_problems() {
                                 .form = forms[bits >> 14],
                                 .scores = flag(7) ? ScoreType::kInt8 : ScoreType::kFp8,
                                 .near_keys = flag(8) ? NearKeys::kBf16 : NearKeys::kFp8,
+                                .row_sum = sums[std::popcount(bits) % 3],
                                 .rotation = flag(9) ? Rotation::kNone : Rotation::kHadamard,
                                 .smoothing = flag(10) ? KeySmoothing::kMean : KeySmoothing::kNone,
                                 .scales = flag(11) ? ScaleGranularity::kTensor : ScaleGranularity::kHead,
@@ -95,15 +98,17 @@ TEST(ProblemText, options_stand_in_the_documented_order_and_only_when_not_defaul
                                          .form = ScoreForm::kMultiplyAdd,
                                          .scores = ScoreType::kInt8,
                                          .near_keys = NearKeys::kBf16,
+                                         .row_sum = RowSum::kDense,
                                          .rotation = Rotation::kNone,
                                          .smoothing = KeySmoothing::kMean,
                                          .scales = ScaleGranularity::kTensor,
                                          .byte_rounding = ByteRounding::kTruncate},
                                  .length = SequenceLength::kShort}),
-      "bf16,d=128,causal,lse,compute=fp8,length=short,p=exact,unscaled,form=fma,qk=int8,near=bf16,no-rotate,smooth-k,"
-      "scales=tensor,u8=truncate");
+      "bf16,d=128,causal,lse,compute=fp8,length=short,p=exact,unscaled,form=fma,qk=int8,near=bf16,sum=dense,no-rotate,"
+      "smooth-k,scales=tensor,u8=truncate");
   EXPECT_EQ(
-      parse_problem("bf16,d=128,compute=fp8,p=lean,blocks,qk=fp8,near=fp8,rotate,scales=head,u8=nearest,length=long")
+      parse_problem(
+          "bf16,d=128,compute=fp8,p=lean,blocks,qk=fp8,near=fp8,sum=auto,rotate,scales=head,u8=nearest,length=long")
           .value(),
       AttentionProblem{.compute = Compute::kFp8});
 }
@@ -151,6 +156,9 @@ INSTANTIATE_TEST_SUITE_P(
                       BadText{"fp8e4m3,d=128,form=auto", "unknown word 'form=auto'"},
                       BadText{"bf16,d=128,compute=fp8,qk=int8,qk=fp8", "'qk=fp8' repeats or contradicts"},
                       BadText{"bf16,d=128,compute=fp8,near=bf16,near=bf16", "'near=bf16' repeats or contradicts"},
+                      BadText{"fp8e4m3,d=128,sum=dense,sum=sparse", "'sum=sparse' repeats or contradicts"},
+                      BadText{"fp8e4m3,d=128,sum=valu", "unknown word 'sum=valu'; allowed: "},
+                      BadText{"bf16,d=128,sum=auto", "the word 'sum=auto' is for FP8"},
                       BadText{"bf16,d=128,compute=fp8,rotate,no-rotate", "'no-rotate' repeats or contradicts"},
                       BadText{"bf16,d=128,compute=fp8,smooth-k,smooth-k", "'smooth-k' repeats or contradicts"},
                       BadText{"bf16,d=128,compute=fp8,scales=head,scales=tensor", "'scales=tensor' repeats or"},
@@ -223,12 +231,17 @@ TEST(Supports, takes_only_what_the_table_has_rows_for) {
   poor[1].element = schedules::ElementType::kFp8E4M3;
   poor[1].form = schedules::ScoreForm::kMultiplyAdd;
   poor[1].near_keys = schedules::NearKeys::kSame;
+  poor[1].block_exponents = schedules::BlockExponents::kUsed;
   poor[1].probability = schedules::ProbabilityRule::kLean;
   EXPECT_TRUE(supports(fp8, poor));
   AttentionProblem problem = quantised;
   problem.fp8.scores = ScoreType::kInt8;
   EXPECT_THAT(supports(problem, poor).reasons, ElementsAre("qk=int8 is not supported; supported: qk=fp8"));
   EXPECT_THAT(supports(quantised, poor).reasons, ElementsAre("form folded is not supported; supported: fma"));
+  problem = fp8;
+  problem.fp8.scaling = BlockScaling::kNone;
+  EXPECT_THAT(supports(problem, poor).reasons,
+              ElementsAre("block exponents unscaled is not supported; supported: blocks"));
   problem = quantised;
   problem.fp8.near_keys = NearKeys::kBf16;
   problem.fp8.probability = Probability::kExact;
@@ -263,6 +276,7 @@ TEST(Supports, names_options_without_fp8_and_without_the_quantiser) {
                                    .form = ScoreForm::kMultiplyAdd,
                                    .scores = ScoreType::kInt8,
                                    .near_keys = NearKeys::kBf16,
+                                   .row_sum = RowSum::kSparse,
                                    .rotation = Rotation::kNone,
                                    .smoothing = KeySmoothing::kMean,
                                    .scales = ScaleGranularity::kTensor}};
@@ -270,8 +284,10 @@ TEST(Supports, names_options_without_fp8_and_without_the_quantiser) {
   const std::string shift = "smooth-k does not go with near=bf16: it shifts every score of a row by a constant";
   EXPECT_THAT(supports(problem, full_table()).reasons,
               ElementsAre(std::string("p=exact") + kFp8, std::string("unscaled") + kFp8, std::string("form=fma") + kFp8,
-                          quantiser("qk=int8"), quantiser("near=bf16"), quantiser("no-rotate"), quantiser("smooth-k"),
-                          quantiser("scales=tensor"), shift));
+                          std::string("sum=sparse") + kFp8, quantiser("qk=int8"), quantiser("near=bf16"),
+                          quantiser("no-rotate"), quantiser("smooth-k"), quantiser("scales=tensor"), shift));
+  EXPECT_THAT(supports({.fp8 = {.row_sum = RowSum::kDense}}, full_table()).reasons,
+              ElementsAre(std::string("sum=dense") + kFp8));
   problem.dtype = DType::kFp8E4M3;
   EXPECT_THAT(supports(problem, full_table()).reasons,
               ElementsAre(quantiser("qk=int8"), quantiser("near=bf16"), quantiser("no-rotate"), quantiser("smooth-k"),
@@ -297,7 +313,7 @@ TEST(Supports, names_options_that_exclude_each_other) {
 }
 
 // problem_of() gives some problem with the same kernel; problems with FP8 inputs come back as they are, but for a form
-// that is the default, and the length.
+// or row sum that is the default, and the length.
 TEST(SpecOf, problem_of_undoes_it) {
   for (AttentionProblem problem : fp8_problems()) {
     if (!supports(problem, full_table())) continue;
@@ -308,8 +324,24 @@ TEST(SpecOf, problem_of_undoes_it) {
     if (problem.compute == Compute::kFp8) continue;
     problem.length = SequenceLength::kLong;  // no part of a kernel
     if (problem.fp8.form == ScoreForm::kMultiplyAdd) problem.fp8.form = ScoreForm::kAuto;
+    const bool by_block = problem.fp8.scaling == BlockScaling::kBlocks && problem.fp8.form != ScoreForm::kFolded;
+    if (problem.fp8.row_sum == (by_block ? RowSum::kDense : RowSum::kSparse)) problem.fp8.row_sum = RowSum::kAuto;
     EXPECT_EQ(back, problem);
   }
+}
+
+// Both row sums are of one problem, and what is usual anyway makes no second kernel.
+TEST(SpecOf, the_row_sum_that_is_usual_is_the_automatic_one) {
+  using schedules::RowSum;
+  const auto sum = [](const char* text) { return spec_of(parse_problem(text).value()).row_sum; };
+  EXPECT_EQ(sum("fp8e4m3,d=128"), RowSum::kAuto);
+  EXPECT_EQ(sum("fp8e4m3,d=128,sum=dense"), RowSum::kAuto);
+  EXPECT_EQ(sum("fp8e4m3,d=128,sum=sparse"), RowSum::kSparse);
+  EXPECT_EQ(sum("fp8e4m3,d=128,unscaled,sum=sparse"), RowSum::kAuto);
+  EXPECT_EQ(sum("fp8e4m3,d=128,unscaled,sum=dense"), RowSum::kDense);
+  EXPECT_EQ(sum("bf16,d=128,compute=fp8,sum=sparse"), RowSum::kAuto);
+  EXPECT_EQ(sum("bf16,d=128,compute=fp8,sum=dense"), RowSum::kDense);
+  EXPECT_EQ(sum("bf16,d=128,compute=fp8,form=fma,sum=dense"), RowSum::kAuto);
 }
 
 TEST(SpecOf, the_automatic_form_folds_where_the_quantiser_chooses_the_scale) {
@@ -408,6 +440,16 @@ TEST(KernelTable, the_first_matching_row_that_may_be_selected_wins) {
   EXPECT_EQ(two.mismatch({.head_dim_qk = 64}), "head_dim_qk is 64, the row takes 128 or 192");
   EXPECT_EQ(two.mismatch({.head_dim_qk = 192}), "");
   EXPECT_EQ(two.mismatch({.family = Family::kQuantise}), "family is quantise, the row takes attention_forward");
+}
+
+TEST(KernelTable, block_exponents_may_have_rows_of_their_own) {
+  using schedules::BlockExponents;
+  const std::vector<Row> table{{.name = "unscaled", .block_exponents = BlockExponents::kNone}, {.name = "any"}};
+  EXPECT_EQ(schedules::select_row(table, {.block_exponents = BlockExponents::kNone})->name, "unscaled");
+  EXPECT_EQ(schedules::select_row(table, {.block_exponents = BlockExponents::kUsed})->name, "any");
+  EXPECT_EQ(table[0].mismatch({.block_exponents = BlockExponents::kUsed}),
+            "block_exponents is blocks, the row takes unscaled");
+  EXPECT_EQ(table[0].specificity(), 1U);
 }
 
 TEST(KernelTable, a_row_for_one_length_is_chosen_for_it_alone_and_serves_any_by_name) {
