@@ -179,9 +179,10 @@ void add_tune(CLI::App& app, Chosen& chosen) {
           "Instead of --problem: looks for the placement of every tuned row of the kernel table and writes the "
           "file of them (schedules/select/tuned_rows.inc)")
       ->check(writable_file());
-  command->add_option("--variants", options->variants,
-                      "With --problem of FP8: a walk for each combination of these options, of p, blocks, form, qk and "
-                      "near, and the error of each; the problem fixes the others");
+  command->add_option(
+      "--variants", options->variants,
+      "With --problem of FP8: a walk for each combination of these options, of p, blocks, form, qk, near "
+      "and sum, and the error of each; the problem fixes the others");
   command->add_option("--logs", options->logs,
                       "Folder of the logs of --write-table and --variants, one a walk; made when it is missing");
   command->add_option("--row", table.rows, "Of --write-table: this row; others stay. May be repeated")

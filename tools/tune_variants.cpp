@@ -19,7 +19,7 @@
 namespace zyfa::tools {
 namespace {
 
-constexpr std::string_view kAxes[] = {"p", "blocks", "form", "qk", "near"};
+constexpr std::string_view kAxes[] = {"p", "blocks", "form", "qk", "near", "sum"};
 constexpr std::int64_t kAccuracyTokens = 512;
 // Largest relative error of a code, percent: docs/numerics.md, table "codes".
 constexpr double kLeanLimit = 8.0, kExactLimit = 5.9;
@@ -51,6 +51,7 @@ AttentionProblem with_axes(AttentionProblem problem, const Fp8Options& from, con
   if (named("blocks")) o.scaling = from.scaling;
   if (named("qk")) o.scores = from.scores;
   if (named("near")) o.near_keys = from.near_keys;
+  if (named("sum")) o.row_sum = from.row_sum;
   o.form = named("form") ? from.form : form_of(problem);
   return problem;
 }
@@ -70,14 +71,25 @@ Status check(const VariantsRequest& request) {
   return {};
 }
 
+// The FP8 variants of accuracy, each with either row sum.
+std::vector<Fp8Options> all_options(const Fp8Options& common) {
+  std::vector<Fp8Options> all;
+  for (const AccuracyVariant& variant : accuracy_variants(common)) {
+    for (const RowSum sum : {RowSum::kSparse, RowSum::kDense}) {
+      if (variant.kind == AccuracyVariant::Kind::kFp8) {
+        all.push_back(variant.options);
+        all.back().row_sum = sum;
+      }
+    }
+  }
+  return all;
+}
+
 std::vector<Outcome> outcomes_of(const VariantsRequest& request) {
   std::vector<Outcome> outcomes;
-  for (const AccuracyVariant& variant : accuracy_variants(request.problem.fp8)) {
-    if (variant.kind != AccuracyVariant::Kind::kFp8) {
-      continue;
-    }
+  for (const Fp8Options& options : all_options(request.problem.fp8)) {
     Outcome outcome;
-    outcome.problem = with_axes(request.problem, variant.options, request.axes);
+    outcome.problem = with_axes(request.problem, options, request.axes);
     const auto same = [&](const Outcome& other) { return other.problem == outcome.problem; };
     if (std::ranges::any_of(outcomes, same)) {
       continue;
@@ -182,16 +194,16 @@ OrderedJson variants_json(const VariantsRequest& request, const std::vector<Outc
 void print_variants(const VariantsRequest& request, const std::vector<Outcome>& outcomes) {
   fmt::print("{}, {} tokens; errors against fp64, %, Gaussian values, {} tokens\n", to_string(request.problem),
              request.tune.tokens, kAccuracyTokens);
-  fmt::print("{:<48} {:>8} {:>7} {:>8}\n", "variant", "cycles", "output", "P alone");
+  fmt::print("{:<56} {:>8} {:>7} {:>8}\n", "variant", "cycles", "output", "P alone");
   const auto figure = [](const AccuracyFigures* figures) {
     return figures == nullptr ? std::string("-") : fmt::format("{:.2f}", figures->rms);
   };
   for (const Outcome& o : outcomes) {
     if (!o.walk) {
-      fmt::print("{:<48} not tried: {}\n", o.variant.name(), o.left_out);
+      fmt::print("{:<56} not tried: {}\n", o.variant.name(), o.left_out);
       continue;
     }
-    fmt::print("{:<48} {:>8.0f} {:>7} {:>8}  {}\n{:<4}{}\n", o.variant.name(), *tune_cost(o.walk->result.best),
+    fmt::print("{:<56} {:>8.0f} {:>7} {:>8}  {}\n{:<4}{}\n", o.variant.name(), *tune_cost(o.walk->result.best),
                figure(o.error ? &o.error->given : nullptr),
                figure(o.error && o.error->alone ? &*o.error->alone : nullptr), o.left_out, "",
                o.walk->result.best.placement);

@@ -13,7 +13,7 @@ namespace zyfa::tools {
 
 struct VariantsRequest {
   AttentionProblem problem;       // fixes every option that `axes` does not name
-  std::vector<std::string> axes;  // of p, blocks, form, qk, near
+  std::vector<std::string> axes;  // of p, blocks, form, qk, near, sum
   TuneOptions tune;               // of each walk; no starts: each variant's own
   std::string logs;               // folder, a log for each variant; empty: none
   OutputForm form = OutputForm::kText;

@@ -221,6 +221,20 @@ TEST(Tune, ComparesVariantsThatAreAskedFor) {
   EXPECT_LT(variants[0]["cost"], variants[1]["cost"]);  // an exponential more for each probability
 }
 
+TEST(Tune, ComparesTheRowSumsOfAKernel) {
+  const Session session;
+  const Result result = session.zyfa_jit({"tune", "--problem", "fp8e4m3,d=128,causal,unscaled,form=fma", "--tokens",
+                                          "256", "--trials", "1", "--variants", "sum", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto variants = result.json()["variants"];
+  ASSERT_EQ(variants.size(), 2U);
+  EXPECT_EQ(variants[0]["problem"], "fp8e4m3,d=128,causal,unscaled,form=fma,sum=sparse");
+  EXPECT_EQ(variants[1]["problem"], "fp8e4m3,d=128,causal,unscaled,form=fma,sum=dense");
+  EXPECT_NE(variants[0]["cost"], variants[1]["cost"]);
+  // The same sum but for the order of fp32 additions.
+  EXPECT_NEAR(variants[0]["p_alone_rms_percent"].get<double>(), variants[1]["p_alone_rms_percent"].get<double>(), 1e-3);
+}
+
 class TuneTable : public testing::Test {
  protected:
   [[nodiscard]] Result write(const std::string& file, const char* trials = "3") const {
@@ -303,7 +317,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{{"--write-table", "t.inc"}, "--write-table needs --logs"},
         Bad{{"--problem", "bf16,d=128", "--logs", "d"}, "--logs is for --write-table and --variants"},
         Bad{{"--problem", "bf16,d=128", "--variants", "p"}, "compares the options of FP8"},
-        Bad{{"--problem", "fp8e4m3,d=128", "--variants", "p,sum"}, "names 'sum'; allowed are p, blocks,"},
+        Bad{{"--problem", "fp8e4m3,d=128", "--variants", "p,add"}, "names 'add'; allowed are p, blocks,"},
         Bad{{"--problem", "fp8e4m3,d=128", "--variants", "p", "--log", "l"}, "are for one walk"},
         Bad{{"--problem", "fp8e4m3,d=192/64", "--variants", "p"}, "no variant has a kernel", 2},
         Bad{{"--problem", "bf16,d=128", "--row", "pingpong"}, "--row is for --write-table"},
