@@ -126,10 +126,38 @@ class LoopBuilder {
       const bool last = copy + 1 == plan_.unroll;
       glue("loop", [&](StageWriter& w) {
         w.op(Op::kSSubU32, {w.trips(), w.trips(), jit::Imm{1}});
+        if (leaves_inside()) {
+          if (last) w.op(Op::kSBranch, {top}, "next trip");
+          return;
+        }
         w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{0}}, last ? "next trip?" : "done?");
         w.op(last ? Op::kSCbranchScc1 : Op::kSCbranchScc0, {last ? top : exit_});
       });
     }
+  }
+
+  // Of a loop of single iterations: phase and item of the last stage that works on the trip's own iteration. What
+  // stands behind it in the last trip would be for iterations past the end: the loop is left there, by all waves after
+  // the same number of barriers.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> last_needed() const {
+    std::pair<std::size_t, std::size_t> last{0, 0};
+    for (const PlacedStage& placed : plan_.stages) {
+      if (placed.lead == 0 && !placed.stage->accesses.empty()) last = std::max(last, {placed.phase, placed.item});
+    }
+    return last;
+  }
+
+  [[nodiscard]] bool leaves_inside() const {
+    const std::vector<Phase>& loop = plan_.placement.loop;
+    return last_needed() < std::pair(loop.size() - 1, loop.back().items.size() - 1);
+  }
+
+  void leave_after(std::size_t phase, std::size_t item) {
+    if (!leaves_inside() || last_needed() != std::pair(phase, item)) return;
+    glue("loop", [&](StageWriter& w) {
+      w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{1}}, "another trip?");
+      w.op(Op::kSCbranchScc0, {exit_});
+    });
   }
 
   // Trips of two iterations while there are two, then one of a single iteration where one is left. The last trip's
@@ -219,7 +247,10 @@ class LoopBuilder {
           w.op(Op::kSSetprio, {jit::Imm{static_cast<std::int32_t>(plan_.placement.priorities[phase])}});
         });
       }
-      for (const PhaseItem& item : loop[phase].items) emit_item(item, trip, part);
+      for (std::size_t item = 0; item < loop[phase].items.size(); ++item) {
+        emit_item(loop[phase].items[item], trip, part);
+        if (plan_.placement.trip == 1 && part == Part::kLoop) leave_after(phase, item);
+      }
       if (part == Part::kPrologue) emit_next_loads();
       if (!needs_barrier(phase, trip, part)) continue;
       const std::vector<DueWait> due = waits_due(phase, trip, part);

@@ -80,11 +80,11 @@ std::vector<const Line*> walk(const KernelCode& code, Path path) {
   for (std::size_t i = loop.first; lines.size() < code.lines.size();) {
     const Line& line = code.lines[i];
     lines.push_back(&line);
+    if (line.stage == "loop" && line.opcode().starts_with("s_sub_")) return lines;  // the end of a trip
     if (line.code.branch_target < 0) {
       ++i;
       continue;
     }
-    if (line.stage == "loop") return lines;  // "another trip?"
     const bool taken = i == loop.last || line.opcode() == "s_branch" || is_taken(line, path);
     i = taken ? code.index_at(line.code.branch_target) : i + 1;
   }
