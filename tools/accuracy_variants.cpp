@@ -139,7 +139,7 @@ reference::NearBlocks near_blocks(const AccuracyVariant& variant) {
   if (variant.kind == AccuracyVariant::Kind::kPeer || variant.options.near_keys == NearKeys::kFp8) {
     return {};
   }
-  return {.first = true, .diagonal = 2, .queries = kWorkgroupQueries};
+  return {.first = true, .diagonal = 2, .queries = kWorkgroupQueries, .even_rest = true};
 }
 
 }  // namespace zyfa::tools

@@ -102,14 +102,20 @@ void move_score_reference(StageWriter& w, const Variant& v) {
   const Reg reference = w.reg("reference");
   const Reg distance = w.vtemp("distance");
   const Reg row = maximum_of_row(w);
+  const Reg before = w.vtemp("old_reference");
+  const Reg minus_inf = w.vtemp("minus_inf");
+  const Reg hidden = w.stemp("sees_no_key", 2);
+  w.op(Op::kVMovB32, {minus_inf, Imm{static_cast<std::int32_t>(0xff800000)}});
+  w.op(Op::kVCmpEqF32, {hidden, row, minus_inf}, "no key here: nothing, whatever a scale that is NaN makes of it");
   if (v.integer()) {
     w.op(Op::kVFmaF32, {row, row, w.reg("scale").sub(0), w.reg("integer_zero")}, "in units");
   } else {
     w.op(Op::kVMulF32, {row, w.reg("scale").sub(0), row}, "in units");
   }
-  w.op(Op::kVMovB32, {distance, reference});
+  w.op(Op::kVMovB32, {before, reference});
   w.op(Op::kVMaximum3F32, {reference, row, reference, reference}, "the row's maximum so far");
-  w.op(Op::kVSubF32, {distance, reference, distance});
+  w.op(Op::kVCndmaskB32, {reference, reference, before, hidden});
+  w.op(Op::kVSubF32, {distance, reference, before});
   scale_sums(w, v, distance);
   if (!v.lean()) silence_nan_rows(w);
   follow_reference(w, v);

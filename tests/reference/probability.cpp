@@ -105,8 +105,9 @@ class Model {
     }
     const std::int64_t group = first_row / near_.queries * near_.queries;
     const KeyInterval seen = visible_keys(in_.mask, group, in_.q.tokens, in_.k.tokens);
-    near_from_ = near_.diagonal == 0 || in_.mask != Mask::kCausal ? std::numeric_limits<std::int64_t>::max()
+    near_from_ = near_.diagonal == 0 || in_.mask != Mask::kCausal ? (in_.k.tokens + kTileKeys - 1) / kTileKeys
                                                                   : (seen.end - 1) / kTileKeys - near_.diagonal + 1;
+    if (near_.even_rest) near_from_ = (std::max<std::int64_t>(near_from_, 1) - 1) | 1;
     score_all();
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       apply(rules_[i], results_[i], head, first_row);

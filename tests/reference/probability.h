@@ -63,6 +63,8 @@ struct NearBlocks {
   bool first = false;
   int diagonal = 0;           // 0: none
   std::int64_t queries = 32;  // a multiple of 32
+  // With `first`: one block more where the others would be an odd number: the last of them.
+  bool even_rest = false;
 };
 
 // Rounded attention over `inputs`, in rows of doubles (dequantised codes). `near_inputs` has the same shapes, not

@@ -106,7 +106,8 @@ void make_descales(const Fp8Case& c, Fp8Inputs& in) {
   }
 }
 
-// The inputs before quantisation: what the codes stand for, rounded to BF16.
+// The inputs before quantisation: what the codes stand for, rounded to BF16. A descale that is NaN, as a NaN makes that
+// of int8, leaves them as they are.
 HostTensor<std::uint16_t> near_tensor(const std::vector<std::uint8_t>& codes, const std::vector<float>& descales,
                                       const Fp8Case& c, ElementType element, const Codes& like) {
   constexpr std::uint16_t kNan = 0x7fff;
@@ -114,8 +115,9 @@ HostTensor<std::uint16_t> near_tensor(const std::vector<std::uint8_t>& codes, co
   const std::uint8_t* from = codes.data();
   tensor.for_each_row([&](std::uint16_t* row, std::int64_t b, std::int64_t, std::int64_t h) {
     const auto index = static_cast<std::size_t>(b * c.key_heads + h / (like.heads / c.key_heads));
+    const auto descale = static_cast<double>(descale_at(descales, index));
     for (std::int64_t d = 0; d < like.dim; ++d, ++from) {
-      row[d] = reference::double_to_bf16(fp8_value(*from, element) * static_cast<double>(descale_at(descales, index)));
+      row[d] = reference::double_to_bf16(fp8_value(*from, element) * (std::isnan(descale) ? 1.0 : descale));
     }
   });
   return tensor;

@@ -34,7 +34,8 @@ std::vector<KernelSpec> e4m3_variants(MaskKind mask) {
 
 Fp8Outcome run(Fp8Case c) {
   static const auto device = sim::make_sim_device({.checks = SimChecks::kStrict}).value();
-  c.placement = c.spec.near_keys == schedules::NearKeys::kBf16 ? "fp8_near_pingpong" : "fp8_pingpong";
+  if (c.placement.empty())
+    c.placement = c.spec.near_keys == schedules::NearKeys::kBf16 ? "fp8_near_pingpong" : "fp8_pingpong";
   const Expected<Fp8Outcome> outcome = run_fp8_case(c, *device);
   EXPECT_TRUE(outcome) << describe(c) << "\n" << (outcome ? "" : to_string(outcome.error()));
   return outcome ? *outcome : Fp8Outcome{};
@@ -84,6 +85,24 @@ TEST(Fp8Nan, BeforeAndInTheLoopBehindNearKeys) {
       expect_like_fp64(c);
       c.change = [&](Fp8Inputs& in) { in.q_row(0, token, 0)[7] = 0x7f; };
       expect_like_fp64(c);
+    }
+  }
+}
+
+// Mixed precision, where no key is left for the 8-bit loop: what a scale of the codes is does not matter, also where
+// the placement starts on keys past the end.
+TEST(Fp8Nan, InADescaleThatNoKeyMeets) {
+  for (KernelSpec spec : variants(MaskKind::kCausal)) {
+    if (spec.form == schedules::ScoreForm::kFolded) continue;  // its descales are the quantiser's
+    spec.near_keys = schedules::NearKeys::kBf16;
+    Fp8Case c{.query_length = 33, .key_length = 64, .spec = spec};
+    c.change = [](Fp8Inputs& in) { in.k_descale.assign(in.k_descale.size(), std::numeric_limits<float>::quiet_NaN()); };
+    for (const char* placement : {"fp8_near_naive", "fp8_near_pingpong"}) {
+      c.placement = placement;
+      const Fp8Outcome outcome = run(c);
+      ASSERT_FALSE(outcome.lse.empty()) << describe(c);
+      for (const float lse : outcome.lse) EXPECT_TRUE(std::isfinite(lse)) << describe(c);
+      for (const std::uint16_t o : outcome.o) EXPECT_TRUE(std::isfinite(reference::bf16_to_double(o))) << describe(c);
     }
   }
 }

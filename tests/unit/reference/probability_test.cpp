@@ -252,6 +252,7 @@ TEST(RoundedAttention, NearBlocksComeFromTheUnquantisedInputs) {
   EXPECT_NEAR(output({.diagonal = 2}, 127), 2.0, 1e-12);
   EXPECT_NEAR(output({.diagonal = 1, .queries = 128}, 127), 2.0, 1e-12);  // from the block of query 0 on
   EXPECT_NEAR(output({.diagonal = 1, .queries = 64}, 127), 1.5, 1e-12);
+  EXPECT_NEAR(output({.first = true, .even_rest = true}, 127), 2.0, 1e-12);  // one block is left: it is near too
   EXPECT_FALSE(rounded_attention(rows, std::span(&rule, 1), {.first = true}, nullptr).has_value());
 }
 
