@@ -8,6 +8,8 @@
 #include "runtime/sim/sim_device.h"
 #include "schedules/attention/fp8.h"
 #include "schedules/dsl/plan.h"
+#include "schedules/select/select.h"
+#include "schedules/tune/moves.h"
 #include "tests/correctness/fp8/model.h"
 #include "tests/correctness/schedules/random_placement.h"
 
@@ -61,10 +63,20 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
   std::set<std::string> seen;
   std::uint64_t draws = 0, too_big = 0;
   int two_groups = 0, interleaved = 0, scalar = 0;
+  std::vector<PlacementWalk> walks;
+  for (const char* row : {"fp8_pingpong", "fp8_naive"}) {
+    const auto from =
+        schedules::parse_placement(schedules::find_row(schedules::kernel_table(), row)->placement).value();
+    for (const auto& start : {from, schedules::with_two_iterations(from)}) walks.emplace_back(*algorithm, start);
+  }
   while (seen.size() < kPlacements) {
-    ASSERT_LT(++draws, 200000U) << "only " << seen.size() << " legal placements found";
-    std::optional<schedules::Plan> plan = draw_placement(*algorithm, seen.size() % 4 < 2 ? 1 : 2, random);
-    if (!plan) continue;
+    ASSERT_LT(++draws, 2000U) << "only " << seen.size() << " legal placements found";
+    PlacementWalk& walk = walks[draws % walks.size()];
+    std::optional<schedules::Plan> plan = walk.next(random);
+    if (!plan) {
+      walk.start_again();
+      continue;
+    }
     if (seen.size() % 2 == 1) plan->placement.math = schedules::VectorMath::kScalar;
     const std::string text = schedules::unparse(plan->placement);
     if (seen.contains(text)) continue;
@@ -72,6 +84,7 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
     const Expected<const schedules::CompiledKernel*> kernel = fp8_kernel(c);
     if (!kernel && kernel.error().code == ErrorCode::kScheduleError) {
       ++too_big;  // does not fit the registers: refused, as a user would see it
+      walk.start_again();
       continue;
     }
     ASSERT_TRUE(kernel) << text << "\n" << to_string(kernel.error());

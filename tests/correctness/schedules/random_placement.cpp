@@ -1,5 +1,7 @@
 #include "tests/correctness/schedules/random_placement.h"
 
+#include "schedules/tune/moves.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -140,6 +142,24 @@ std::optional<schedules::Plan> draw_placement(const Algorithm& algorithm, std::u
   Expected<schedules::Plan> plan = schedules::make_plan(algorithm, Draw(algorithm, trip, random).placement());
   if (!plan) return std::nullopt;
   return std::move(*plan);
+}
+
+std::optional<schedules::Plan> PlacementWalk::next(std::mt19937& random) {
+  constexpr int kSteps = 2, kTries = 20;
+  std::optional<schedules::Plan> plan;
+  for (int steps = 0; steps < kSteps; ++steps) {
+    const std::vector<schedules::Move> moves = schedules::moves(algorithm_, at_);
+    for (int tries = 0;; ++tries) {
+      if (tries == kTries) return plan;
+      const auto chosen = std::uniform_int_distribution<std::size_t>(0, moves.size() - 1)(random);
+      Expected<schedules::Plan> moved = schedules::make_plan(algorithm_, moves[chosen].placement);
+      if (!moved) continue;
+      plan = std::move(*moved);
+      at_ = plan->placement;
+      break;
+    }
+  }
+  return plan;
 }
 
 }  // namespace zyfa::tests

@@ -14,4 +14,20 @@ namespace zyfa::tests {
 std::optional<schedules::Plan> draw_placement(const schedules::Algorithm& algorithm, std::uint32_t trip,
                                               std::mt19937& random);
 
+// Independent draws of an algorithm of many stages would hardly ever be legal: random steps from a placement on, that
+// stay legal.
+class PlacementWalk {
+ public:
+  PlacementWalk(const schedules::Algorithm& algorithm, schedules::Placement from)
+      : algorithm_(algorithm), from_(std::move(from)), at_(from_) {}
+
+  // Two steps further; nothing when none of many is legal.
+  std::optional<schedules::Plan> next(std::mt19937& random);
+  void start_again() { at_ = from_; }
+
+ private:
+  const schedules::Algorithm& algorithm_;
+  schedules::Placement from_, at_;
+};
+
 }  // namespace zyfa::tests

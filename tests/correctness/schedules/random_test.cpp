@@ -54,36 +54,6 @@ struct Features {
   }
 };
 
-// Independent draws of this algorithm's many stages would hardly ever be legal: random steps from a shipped placement
-// on, that stay legal.
-class Walk {
- public:
-  Walk(const schedules::Algorithm& algorithm, schedules::Placement from)
-      : algorithm_(algorithm), from_(std::move(from)), at_(from_) {}
-
-  std::optional<Plan> next(std::mt19937& random) {
-    std::optional<Plan> plan;
-    for (int steps = 0; steps < 2;) {
-      const std::vector<schedules::Move> moves = schedules::moves(algorithm_, at_);
-      for (int tries = 0; tries < 20 && steps < 2; ++tries) {
-        const auto chosen = std::uniform_int_distribution<std::size_t>(0, moves.size() - 1)(random);
-        Expected<Plan> moved = schedules::make_plan(algorithm_, moves[chosen].placement);
-        if (!moved) continue;
-        plan = std::move(*moved);
-        ++steps;
-        at_ = plan->placement;
-        break;
-      }
-    }
-    return plan;
-  }
-  void start_again() { at_ = from_; }
-
- private:
-  const schedules::Algorithm& algorithm_;
-  schedules::Placement from_, at_;
-};
-
 TEST(RandomPlacements, AttentionKeepsItsBits) {
   AttentionProbe probe;
   std::mt19937 random(20260101);
@@ -96,7 +66,7 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   const auto naive = schedules::parse_placement(schedules::kNaivePlacement).value();
   const auto pingpong =
       schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "pingpong")->placement).value();
-  std::vector<Walk> walks;
+  std::vector<PlacementWalk> walks;
   for (const schedules::Placement& from : {pingpong, naive, pingpong, schedules::with_two_iterations(pingpong)}) {
     walks.emplace_back(*algorithm, from);
   }
@@ -105,7 +75,7 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   Features features;
   while (seen.size() < 200) {
     ASSERT_LT(++draws, 2000U) << "only " << seen.size() << " legal placements found";
-    Walk& walk = walks[draws % walks.size()];
+    PlacementWalk& walk = walks[draws % walks.size()];
     const std::optional<Plan> plan = walk.next(random);
     if (!plan) continue;
     const std::string text = schedules::unparse(plan->placement);
