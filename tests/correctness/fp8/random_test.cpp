@@ -71,7 +71,7 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
   }
   while (seen.size() < kPlacements) {
     ASSERT_LT(++draws, 2000U) << "only " << seen.size() << " legal placements found";
-    PlacementWalk& walk = walks[draws % walks.size()];
+    PlacementWalk& walk = walks[seen.size() % walks.size()];
     std::optional<schedules::Plan> plan = walk.next(random);
     if (!plan) {
       walk.start_again();

@@ -75,7 +75,7 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   Features features;
   while (seen.size() < 200) {
     ASSERT_LT(++draws, 2000U) << "only " << seen.size() << " legal placements found";
-    PlacementWalk& walk = walks[draws % walks.size()];
+    PlacementWalk& walk = walks[seen.size() % walks.size()];
     const std::optional<Plan> plan = walk.next(random);
     if (!plan) continue;
     const std::string text = schedules::unparse(plan->placement);
