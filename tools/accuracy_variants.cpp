@@ -6,19 +6,10 @@
 #include <algorithm>
 
 #include "runtime/io/file.h"
+#include "tools/cli.h"
 
 namespace zyfa::tools {
 namespace {
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    words.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return words;
-}
 
 constexpr std::int64_t kWorkgroupQueries = 256;  // of our mixed kernels, whose waves take the same keys
 
@@ -85,7 +76,7 @@ Expected<std::vector<AccuracyVariant>> filter_variants(const std::vector<Accurac
   }
   std::vector<bool> chosen(variants.size());
   for (const std::string& filter : filters) {
-    const std::vector<std::string> wanted = split(filter);
+    const std::vector<std::string> wanted = comma_words(filter);
     for (const std::string& word : wanted) {
       if (!has(known, word)) {
         return make_error(ErrorCode::kInvalidArgument, fmt::format("no variant has the word {}; words are {}",

@@ -102,6 +102,16 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   return command;
 }
 
+std::vector<std::string> comma_words(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    words.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return words;
+}
+
 CLI::Validator writable_file() {
   const auto fault = [](const std::string& name) -> std::string {
     const std::filesystem::path path(name), folder = path.has_parent_path() ? path.parent_path() : ".";

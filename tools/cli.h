@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "zyfa/device.h"
 #include "zyfa/error.h"
@@ -72,6 +73,9 @@ inline constexpr const char* kProblemHelp =
 inline constexpr const char* kPlacementHelp =
     "Placement to use instead of the table's choice: a row's name (naive, pingpong; FP8: fp8_naive, fp8_pingpong, "
     "fp8_pingpong_packed; mixed: fp8_near_...), a placement's text form, or @FILE that holds one";
+
+// "a,b" as "a" and "b"; empty words stay.
+[[nodiscard]] std::vector<std::string> comma_words(const std::string& text);
 
 // Check of an option that names a file to write, before the work that it is for: a name, and a folder that is there.
 [[nodiscard]] CLI::Validator writable_file();

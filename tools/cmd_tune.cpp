@@ -2,7 +2,6 @@
 // every tuned row of the kernel table.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -46,16 +45,6 @@ void print_text(const WalkRequest& request, const Walk& walk) {
   line("note", "cycles are predicted by the model of docs/performance-model.md, measured on no device");
 }
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    words.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return words;
-}
-
 // @FILE of a start is replaced by the file's text, so that the log holds the placement.
 Status read_starts(std::vector<std::string>& starts) {
   for (std::string& start : starts) {
@@ -96,7 +85,7 @@ int run(Options options) {
     return report(sound.error(), options.form);
   }
   for (const std::string& set : options.also) {
-    options.tune.also.push_back(split(set));
+    options.tune.also.push_back(comma_words(set));
   }
   if (!options.table.file.empty()) {
     options.table.tune = options.tune;
@@ -109,7 +98,7 @@ int run(Options options) {
     return report(problem.error(), options.form);
   }
   if (!options.variants.empty()) {
-    return compare_variants({*problem, split(options.variants), options.tune, options.logs, options.form});
+    return compare_variants({*problem, comma_words(options.variants), options.tune, options.logs, options.form});
   }
   if (const Status read = read_starts(options.tune.starts); !read) {
     return report(read.error(), options.form);

@@ -19,8 +19,7 @@ inline constexpr std::uint32_t kValueRowBytes = 128;
 inline constexpr std::uint32_t kStepDims = 64;  // of the head dim in one 32x32x64 MFMA
 inline constexpr std::uint32_t kKeyBlocks = kKeyTile / 32;
 // An iteration takes 128 keys, in two blocks of 64, "a" and "b", under one decision about the reference.
-inline constexpr std::uint32_t kHalves = 2;
-inline constexpr std::uint32_t kIterationKeys = kHalves * kKeyTile;
+inline constexpr std::uint32_t kHalves = kIterationKeys / kKeyTile;
 
 // The largest probability of a block under its exponent lies at most at 2^8, so that e4m3 spends its codes from 2^-6
 // up.
@@ -90,7 +89,8 @@ struct Variant {
   [[nodiscard]] float widest_scale() const { return units() * 0x1p-8F; }
   // Where a block's largest probability comes out at most under its exponent, in units.
   [[nodiscard]] float top() const { return one() + units() * kTopBinades; }
-  // Key of the lowest iteration but one that starts at key 0: behind near keys their first block is left out instead.
+  // First key of the lowest iteration besides the one at key 0; behind near keys, which are block 0 and the last ones,
+  // of the lowest.
   [[nodiscard]] std::uint32_t second_key() const { return near ? kKeyTile : kIterationKeys; }
   // Binades above 1 at which a probability stands whose score is the row's reference.
   [[nodiscard]] float reference_binades() const {
