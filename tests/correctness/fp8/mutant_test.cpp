@@ -17,6 +17,7 @@
 #include "schedules/select/kernel_args.h"
 #include "schedules/select/select.h"
 #include "tests/correctness/fp8/model.h"
+#include "tests/correctness/fp8/path_check.h"
 
 namespace zyfa::tests {
 namespace {
@@ -25,25 +26,29 @@ using jit::Imm;
 using jit::Instruction;
 using jit::Listing;
 using jit::Op;
+using schedules::RowSum;
 using schedules::ScoreForm;
 
 constexpr const char* kSymbol = "mutant";
 constexpr std::uint32_t kWaves = 8;
 
-class Fp8Mutants : public testing::TestWithParam<ScoreForm> {
+struct Kernel {
+  std::string name;
+  ScoreForm form;
+  RowSum sum;
+};
+
+class Fp8Mutants : public testing::TestWithParam<Kernel> {
  protected:
   using Mutation = std::function<void(Listing&, std::size_t)>;
 
   void SetUp() override {
     case_ = {.query_length = 243, .key_length = 907, .spec = fp8_spec()};
     case_.spec.mask = schedules::MaskKind::kCausal;
-    case_.spec.form = GetParam();
+    case_.spec.form = GetParam().form;
+    case_.spec.row_sum = GetParam().sum;
     case_.spread = 3.0;
     inputs_ = make_fp8_inputs(case_);
-    if (GetParam() == ScoreForm::kFolded) {
-      const ModelledAttention model = modelled_attention(case_, inputs_);
-      ASSERT_GT(model.near * model.far, 0) << "both paths must run";
-    }
     const auto algorithm = schedules::attention_forward_fp8(case_.spec).value();
     const auto placement =
         schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "fp8_pingpong")->placement).value();
@@ -70,7 +75,16 @@ class Fp8Mutants : public testing::TestWithParam<ScoreForm> {
     return output ? std::string() : to_string(output.error());
   }
 
+  // And runs through all that mutants are made of.
+  void expect_clean_original() {
+    ASSERT_EQ(judge(original_), "");
+    expect_row_sum(GetParam().sum, *device_);
+    if (GetParam().form == ScoreForm::kFolded) expect_both_paths(modelled_attention(case_, inputs_), *device_);
+  }
+
   void expect_all_caught(const std::function<bool(const Instruction&)>& wanted, const Mutation& mutate) {
+    expect_clean_original();
+    if (HasFailure()) return;
     std::map<std::string, int> kinds;
     int mutants = 0;
     for (std::size_t i = 0; i < original_.code.size(); ++i) {
@@ -97,10 +111,11 @@ class Fp8Mutants : public testing::TestWithParam<ScoreForm> {
   Fp8Inputs inputs_;
   Listing original_;
   jit::KernelDeclaration declaration_;
-  std::shared_ptr<SimDevice> device_ = sim::make_sim_device({.checks = SimChecks::kStrict, .threads = 2}).value();
+  std::shared_ptr<SimDevice> device_ =
+      sim::make_sim_device({.checks = SimChecks::kStrict, .threads = 2, .counts = SimCounts::kByInstruction}).value();
 };
 
-TEST_P(Fp8Mutants, TheOriginalIsClean) { EXPECT_EQ(judge(original_), ""); }
+TEST_P(Fp8Mutants, TheOriginalIsClean) { expect_clean_original(); }
 
 TEST_P(Fp8Mutants, RemovedWait) {
   expect_all_caught([](const Instruction& i) { return i.op == Op::kSWaitcnt; }, erase);
@@ -119,8 +134,11 @@ TEST_P(Fp8Mutants, RemovedBarrier) {
   expect_all_caught([](const Instruction& i) { return i.op == Op::kSBarrier; }, erase);
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, Fp8Mutants, testing::Values(ScoreForm::kFolded, ScoreForm::kMultiplyAdd),
-                         [](const auto& info) { return info.param == ScoreForm::kFolded ? "folded" : "fma"; });
+INSTANTIATE_TEST_SUITE_P(Forms, Fp8Mutants,
+                         testing::Values(Kernel{"folded", ScoreForm::kFolded, RowSum::kSparse},
+                                         Kernel{"folded_dense", ScoreForm::kFolded, RowSum::kDense},
+                                         Kernel{"fma", ScoreForm::kMultiplyAdd, RowSum::kDense}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace zyfa::tests

@@ -11,6 +11,7 @@
 #include "schedules/select/select.h"
 #include "schedules/tune/moves.h"
 #include "tests/correctness/fp8/model.h"
+#include "tests/correctness/fp8/path_check.h"
 #include "tests/correctness/schedules/random_placement.h"
 
 namespace zyfa::tests {
@@ -20,6 +21,7 @@ using schedules::BlockExponents;
 using schedules::ElementType;
 using schedules::KernelSpec;
 using schedules::ProbabilityRule;
+using schedules::RowSum;
 using schedules::ScoreForm;
 
 struct Drawn {
@@ -29,6 +31,7 @@ struct Drawn {
   ProbabilityRule rule;
   BlockExponents exponents;
   ScoreForm form;
+  RowSum sum = RowSum::kAuto;
 };
 
 class Fp8RandomPlacements : public testing::TestWithParam<Drawn> {};
@@ -43,19 +46,20 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
   spec.probability = drawn.rule;
   spec.block_exponents = drawn.exponents;
   spec.form = drawn.form;
+  spec.row_sum = drawn.sum;
   // Queries for both groups of an 8-wave workgroup, the last tile ragged; a reference that moves, and both paths.
   Fp8Case c{.query_length = 243, .key_length = 331, .spec = spec, .placement = "fp8_naive"};
   c.spread = 3.0;
   const Fp8Inputs in = make_fp8_inputs(c);
   const ModelledAttention model = modelled_attention(c, in);
   EXPECT_GT(model.moves, 0);
-  if (drawn.form == ScoreForm::kFolded && drawn.exponents == BlockExponents::kUsed) {
-    EXPECT_GT(model.near, 0);
-    EXPECT_GT(model.far, 0);
-  }
-  const auto device = sim::make_sim_device({.checks = SimChecks::kStrict, .threads = 2}).value();
+  const auto device =
+      sim::make_sim_device({.checks = SimChecks::kStrict, .threads = 2, .counts = SimCounts::kByInstruction}).value();
   const Expected<Fp8Output> expected = launch_fp8_case(c, in, *device);
   ASSERT_TRUE(expected) << to_string(expected.error());
+  expect_row_sum(schedules::row_sum_of(spec), *device);
+  const bool two_paths = drawn.form == ScoreForm::kFolded && drawn.exponents == BlockExponents::kUsed;
+  if (two_paths) expect_both_paths(model, *device);
 
   const auto algorithm = schedules::attention_forward_fp8(spec);
   ASSERT_TRUE(algorithm) << to_string(algorithm.error());
@@ -93,6 +97,8 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
     ASSERT_EQ(output->o, expected->o) << text;
     ASSERT_EQ(lse_bits(*output), lse_bits(*expected)) << text;
     ASSERT_TRUE(output->outside_untouched) << text;
+    if (two_paths) expect_both_paths(model, *device);
+    ASSERT_FALSE(HasFailure()) << text;
     seen.insert(text);
     two_groups += plan->placement.groups == 2 ? 1 : 0;
     scalar += plan->placement.math == schedules::VectorMath::kScalar ? 1 : 0;
@@ -108,6 +114,9 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
 INSTANTIATE_TEST_SUITE_P(Variants, Fp8RandomPlacements,
                          testing::Values(Drawn{"folded_blocks", 128, ElementType::kFp8E4M3, ProbabilityRule::kLean,
                                                BlockExponents::kUsed, ScoreForm::kFolded},
+                                         Drawn{"folded_blocks_dense", 128, ElementType::kFp8E4M3,
+                                               ProbabilityRule::kLean, BlockExponents::kUsed, ScoreForm::kFolded,
+                                               RowSum::kDense},
                                          Drawn{"fma_blocks_192", 192, ElementType::kFp8E4M3, ProbabilityRule::kLean,
                                                BlockExponents::kUsed, ScoreForm::kMultiplyAdd},
                                          Drawn{"int8_exact_unscaled", 128, ElementType::kInt8, ProbabilityRule::kExact,
