@@ -78,6 +78,10 @@ class Service final : public JitService {
 
   std::vector<ProfileParameter> profile_parameters() const override { return sim::profile_parameter_list(); }
 
+  Status check_profile_parameters(std::span<const std::string> parameters) const override {
+    return sim::check_parameters(parameters);
+  }
+
   Expected<std::string> draw(const LaunchProfile& profile, Picture picture,
                              const PictureOptions& options) const override {
     return sim::draw_profile(profile, picture, options);

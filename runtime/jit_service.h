@@ -31,6 +31,8 @@ class JitService {
   [[nodiscard]] virtual Expected<VerifyResult> verify(std::span<const std::byte> object) const = 0;
   [[nodiscard]] virtual Expected<std::shared_ptr<SimDevice>> make_sim_device(const SimOptions& options) const = 0;
   [[nodiscard]] virtual std::vector<ProfileParameter> profile_parameters() const = 0;
+  // kInvalidArgument: a text that last_profile() would refuse.
+  [[nodiscard]] virtual Status check_profile_parameters(std::span<const std::string> parameters) const = 0;
   [[nodiscard]] virtual Expected<std::string> draw(const LaunchProfile& profile, Picture picture,
                                                    const PictureOptions& options) const = 0;
   // schedules::search() over the placements of a kernel, whose own is not looked at.

@@ -87,6 +87,10 @@ int run(Options options) {
   for (const std::string& set : options.also) {
     options.tune.also.push_back(comma_words(set));
   }
+  // Before any file is made; each walk looks again.
+  if (const Status sound = check_tune_options(options.tune); !sound) {
+    return report(sound.error(), options.form);
+  }
   if (!options.table.file.empty()) {
     options.table.tune = options.tune;
     options.table.logs = options.logs;

@@ -17,9 +17,9 @@ using Grid = std::array<u32, 3>;
 
 constexpr u64 kMostWorkgroups = u64{1} << 24;
 
-Expected<timing::Parameters> parameters_of(const ProfileOptions& options) {
+Expected<timing::Parameters> parameters_of(std::span<const std::string> texts) {
   timing::Parameters parameters;
-  for (const std::string& text : options.parameters) {
+  for (const std::string& text : texts) {
     Expected<timing::Parameters> changed = timing::with_parameter_text(parameters, text);
     if (!changed) return changed;
     parameters = *changed;
@@ -127,8 +127,14 @@ Expected<timing::CuResult> run_group(const LaunchCapture& capture, std::size_t g
   return timing::run_cu(run, parameters);
 }
 
+Status check_parameters(std::span<const std::string> parameters) {
+  if (Expected<timing::Parameters> read = parameters_of(parameters); !read)
+    return tl::unexpected(std::move(read.error()));
+  return {};
+}
+
 Expected<LaunchProfile> make_profile(const LaunchCapture& capture, const ProfileOptions& options) {
-  const Expected<timing::Parameters> parameters = parameters_of(options);
+  const Expected<timing::Parameters> parameters = parameters_of(options.parameters);
   if (!parameters) return tl::unexpected(parameters.error());
   if (Status good = check_figures(options); !good) return tl::unexpected(good.error());
   const Expected<Grid> grid = grid_of(capture, options);

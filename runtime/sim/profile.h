@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/sim/launch_capture.h"
@@ -16,6 +18,8 @@ namespace zyfa::sim {
 // kInvalidArgument: a parameter or an option, named with what is allowed.
 [[nodiscard]] Expected<LaunchProfile> make_profile(const LaunchCapture& capture, const ProfileOptions& options);
 
+// As ProfileOptions::parameters. kInvalidArgument: names the value and what is allowed.
+[[nodiscard]] Status check_parameters(std::span<const std::string> parameters);
 [[nodiscard]] std::vector<ProfileParameter> profile_parameter_list();
 
 // The parts, each a pure function.

@@ -35,6 +35,13 @@ bool names_the_placement(const Error& error) {
          error.code == ErrorCode::kStrictFinding || error.code == ErrorCode::kMemoryFault;
 }
 
+// A set of TuneOptions::also stands beside the parameters of all replays.
+std::vector<std::string> with_more(const TuneOptions& options, const std::vector<std::string>& more) {
+  std::vector<std::string> parameters = options.parameters;
+  parameters.insert(parameters.end(), more.begin(), more.end());
+  return parameters;
+}
+
 class Bench {
  public:
   static Expected<Bench> create(const AttentionProblem& problem, const TuneOptions& options,
@@ -92,9 +99,7 @@ class Bench {
     }
     const auto groups = static_cast<std::uint32_t>((options_->tokens + info.query_tile - 1) / info.query_tile);
     const auto replay = [&](const std::vector<std::string>& more) {
-      std::vector<std::string> parameters = options_->parameters;
-      parameters.insert(parameters.end(), more.begin(), more.end());
-      return timed_->device().last_profile({.parameters = std::move(parameters),
+      return timed_->device().last_profile({.parameters = with_more(*options_, more),
                                             .errors = ProfileOptions::Errors::kNone,
                                             .grid = {groups, kManyHeads, 1}});
     };
@@ -122,12 +127,14 @@ class Bench {
   std::vector<std::byte> expected_;
 };
 
-Status check(const TuneOptions& options) {
-  if (options.tokens < 1 || options.tokens > kMostTokens) {
-    return make_error(ErrorCode::kInvalidArgument, "tokens is " + std::to_string(options.tokens) +
-                                                       "; allowed are 1 to " + std::to_string(kMostTokens));
+Status check_parameters(const TuneOptions& options) {
+  if (options.parameters.empty() && options.also.empty()) return {};
+  Expected<const JitService*> service = jit_service();
+  if (!service) return tl::unexpected(std::move(service.error()));
+  if (Status good = (*service)->check_profile_parameters(options.parameters); !good) return good;
+  for (const std::vector<std::string>& set : options.also) {
+    if (Status good = (*service)->check_profile_parameters(with_more(options, set)); !good) return good;
   }
-  if (options.trials < 1) return make_error(ErrorCode::kInvalidArgument, "trials is 0; at least 1 is needed");
   return {};
 }
 
@@ -166,8 +173,17 @@ std::optional<double> tune_cost(const TuneTrial& trial) {
   return sum / static_cast<double>(1 + trial.also.size());
 }
 
+Status check_tune_options(const TuneOptions& options) {
+  if (options.tokens < 1 || options.tokens > kMostTokens) {
+    return make_error(ErrorCode::kInvalidArgument, "tokens is " + std::to_string(options.tokens) +
+                                                       "; allowed are 1 to " + std::to_string(kMostTokens));
+  }
+  if (options.trials < 1) return make_error(ErrorCode::kInvalidArgument, "trials is 0; at least 1 is needed");
+  return check_parameters(options);
+}
+
 Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& options) {
-  if (Status status = check(options); !status) return tl::unexpected(std::move(status.error()));
+  if (Status status = check_tune_options(options); !status) return tl::unexpected(std::move(status.error()));
   Expected<KernelChoice> choice = choose_kernel(problem);
   if (!choice) return tl::unexpected(std::move(choice.error()));
   Expected<std::vector<schedules::Placement>> starts = starts_of(problem, options);

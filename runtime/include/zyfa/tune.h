@@ -60,6 +60,11 @@ struct TuneOptions {
   std::function<bool(const TuneStep&)> step = {};  // after each; false ends the walk
 };
 
+// What tune() refuses before it compiles anything: tokens, trials, and parameters, those of `also` too.
+// kInvalidArgument: names the value and what is allowed; kDeviceUnavailable: parameters without libzyfa_jit, which
+// knows them.
+[[nodiscard]] ZYFA_API Status check_tune_options(const TuneOptions& options);
+
 struct TuneResult {
   TuneTrial start, best;  // start: the first of the starts
   std::uint64_t trials = 0;
