@@ -67,8 +67,9 @@ std::optional<std::uint32_t> head_dim(std::string_view text) {
   return value;
 }
 
-tl::unexpected<Error> refuse(std::string_view text, std::string_view why) {
-  return make_error(ErrorCode::kInvalidArgument, "problem '" + std::string(text) + "': " + std::string(why));
+tl::unexpected<Error> refuse(std::string_view text, std::string_view why,
+                             ErrorCode code = ErrorCode::kInvalidArgument) {
+  return make_error(code, "problem '" + std::string(text) + "': " + std::string(why));
 }
 
 struct Parts {
@@ -164,11 +165,13 @@ Expected<AttentionProblem> parse_problem(std::string_view text) {
                                    .scales = parts.scales.value_or(defaults.scales),
                                    .byte_rounding = parts.byte_rounding.value_or(defaults.byte_rounding)},
                            .length = parts.length.value_or(SequenceLength::kLong)};
-  // Such words would leave no trace in the problem, so supports() could not tell of them.
+  // Such words would leave no trace in the problem, so supports() could not tell of them, as it does of the others.
   const bool fp8 = problem.dtype == DType::kFp8E4M3 || problem.compute == Compute::kFp8;
   if (!fp8 && !parts.fp8_word.empty() && problem.fp8 == defaults) {
-    return refuse(text, "the word '" + std::string(parts.fp8_word) +
-                            "' is for FP8; use it with fp8e4m3, or with bf16 and compute=fp8");
+    return refuse(
+        text,
+        "the word '" + std::string(parts.fp8_word) + "' is for FP8; use it with fp8e4m3, or with bf16 and compute=fp8",
+        ErrorCode::kUnsupported);
   }
   return problem;
 }

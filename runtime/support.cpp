@@ -110,11 +110,11 @@ class Checker {
     for (const Row* row : candidates()) {
       if ((row->*field).takes(value)) return;
       for (T one : (row->*field).values()) {
-        if (allowed.find(schedules::name_of(one)) != std::string::npos) continue;
-        allowed.append(allowed.empty() ? "" : ", ").append(schedules::name_of(one));
+        if (allowed.find(schedules::word_of(one)) != std::string::npos) continue;
+        allowed.append(allowed.empty() ? "" : ", ").append(schedules::word_of(one));
       }
     }
-    reject(std::string(name) + " " + std::string(schedules::name_of(value)) +
+    reject(std::string(name) + " " + std::string(schedules::word_of(value)) +
            " is not supported; supported: " + allowed);
   }
 

@@ -68,7 +68,7 @@ constexpr auto kTable = [] {
 std::string text_of(std::uint32_t value) { return std::to_string(value); }
 template <typename Enum>
 std::string text_of(Enum value) {
-  return std::string(name_of(value));
+  return std::string(word_of(value));
 }
 
 template <typename T>
@@ -88,7 +88,7 @@ std::string Row::mismatch(const KernelSpec& spec) const {
         differs("mask", spec.mask, mask), differs("lse", spec.lse, lse),
         differs("probability", spec.probability, probability),
         differs("block_exponents", spec.block_exponents, block_exponents), differs("form", spec.form, form),
-        differs("near_keys", spec.near_keys, near_keys), differs("smoothing", spec.smoothing, smoothing)}) {
+        differs("near", spec.near_keys, near_keys), differs("smoothing", spec.smoothing, smoothing)}) {
     if (!reason.empty()) return reason;
   }
   return {};

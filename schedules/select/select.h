@@ -101,4 +101,11 @@ struct Row {
 [[nodiscard]] std::string_view name_of(ScaleScope scope);
 [[nodiscard]] std::string_view name_of(SequenceLength length);
 
+// What messages say for a value: its name, or what a problem line has instead (`near=fp8`).
+template <typename Enum>
+[[nodiscard]] std::string_view word_of(Enum value) {
+  return name_of(value);
+}
+[[nodiscard]] inline std::string_view word_of(NearKeys keys) { return keys == NearKeys::kSame ? "fp8" : name_of(keys); }
+
 }  // namespace zyfa::schedules

@@ -92,7 +92,8 @@ struct AttentionProblem {
   bool operator==(const AttentionProblem&) const = default;
 };
 
-// kInvalidArgument: names the word and what is allowed. parse_problem(to_string(p)) = p.
+// kInvalidArgument: names the word and what is allowed; kUnsupported: a word of FP8, at its default, where nothing is
+// computed in FP8 (of others it is supports()'s to refuse). parse_problem(to_string(p)) = p.
 [[nodiscard]] ZYFA_API Expected<AttentionProblem> parse_problem(std::string_view text);
 [[nodiscard]] ZYFA_API std::string to_string(const AttentionProblem& problem);
 

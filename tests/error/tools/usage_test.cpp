@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/correctness/tools/command.h"
 
 namespace zyfa::tools {
@@ -143,7 +145,7 @@ TEST(Usage, Fp8Options) {
     return session.zyfa_jit(options);
   };
   expect_error(run({"--p", "exact"}), 2, "p=exact needs FP8: fp8e4m3 inputs, or bf16 inputs and compute=fp8");
-  expect_error(run({"--p", "lean"}), 1, "the word 'p=lean' is for FP8");
+  expect_error(run({"--p", "lean"}), 2, "the word 'p=lean' is for FP8");
   expect_error(run({"--mixed"}), 2, "near=bf16 needs compute=fp8");
   expect_error(run({"--compute", "fp8", "--blocks", "--unscaled"}), 1, "'unscaled' repeats or contradicts");
   expect_error(run({"--compute", "fp8", "--rotate", "--no-rotate"}), 1, "'no-rotate' repeats or contradicts");
@@ -155,7 +157,7 @@ TEST(Usage, Fp8Options) {
   expect_error(run({"--compute", "fp8", "--u8", "truncate", "--p", "exact"}), 2,
                "u8=truncate does not go with p=exact");
   expect_error(run({"--sum", "dense"}), 2, "sum=dense needs FP8: fp8e4m3 inputs, or bf16 inputs and compute=fp8");
-  expect_error(run({"--sum", "auto"}), 1, "the word 'sum=auto' is for FP8");
+  expect_error(run({"--sum", "auto"}), 2, "the word 'sum=auto' is for FP8");
   expect_error(run({"--compute", "fp8", "--sum", "valu"}), 1, "valu not in {");
   expect_error(run({"--compute", "int8"}), 1, "int8 not in {");
   expect_error(run({"--p", "fast"}), 1, "fast not in {");
@@ -163,6 +165,83 @@ TEST(Usage, Fp8Options) {
   expect_error(session.zyfa_jit({"dump", "--problem", "bf16,d=128", "--helper", "quantise k"}), 1,
                "the problem bf16,d=128,full has no helper kernel");
   expect_error(session.zyfa_jit({"dump", "abcd", "--helper", "quantise k"}), 1, "--helper goes with --problem");
+}
+
+// Words of FP8 without FP8 are one mistake, with the code of what has no kernel, whether or not a word is a default.
+TEST(Usage, Fp8OptionsWithoutFp8) {
+  const Session session;
+  put_inputs(session / "in", {8, 2, 128}, {8, 2, 128}, {8, 2, 128});
+  for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{{"--p", "lean"},
+                                                                                       {"--p", "exact"},
+                                                                                       {"--blocks"},
+                                                                                       {"--unscaled"},
+                                                                                       {"--form", "folded"},
+                                                                                       {"--qk", "fp8"},
+                                                                                       {"--qk", "int8"},
+                                                                                       {"--mixed"},
+                                                                                       {"--sum", "auto"},
+                                                                                       {"--sum", "sparse"},
+                                                                                       {"--rotate"},
+                                                                                       {"--no-rotate"},
+                                                                                       {"--smooth-k", "--no-lse"},
+                                                                                       {"--scales", "head"},
+                                                                                       {"--scales", "tensor"},
+                                                                                       {"--u8", "nearest"},
+                                                                                       {"--u8", "truncate"}}) {
+    std::vector<std::string> arguments{"run", "--inputs", session / "in"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Result result = session.zyfa_jit(arguments);
+    expect_error(result, 2, "compute=fp8");
+  }
+}
+
+// A row that is of another problem is told by words that a problem line has.
+TEST(Usage, RowsOfOtherProblems) {
+  const Session session;
+  put_inputs(session / "in", {8, 2, 128}, {8, 2, 128}, {8, 2, 128});
+  const auto run = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"run", "--inputs", session / "in"});
+    return session.zyfa_jit(options);
+  };
+  expect_error(run({"--schedule", "fp8_pingpong"}), 2, "schedule fp8_pingpong: element is bf16, the row takes fp8e4m3");
+  expect_error(run({"--compute", "fp8", "--schedule", "pingpong"}), 2,
+               "schedule pingpong: element is fp8e4m3, the row takes bf16");
+  expect_error(run({"--compute", "fp8", "--mixed", "--schedule", "fp8_pingpong"}), 2,
+               "schedule fp8_pingpong: near is bf16, the row takes fp8\n");
+  expect_error(run({"--compute", "fp8", "--schedule", "fp8_near_pingpong"}), 2,
+               "schedule fp8_near_pingpong: near is fp8, the row takes bf16\n");
+}
+
+// Before a kernel is chosen (the problem has none, which would be told otherwise) and before a file is made.
+TEST(Usage, TuneParameters) {
+  const Session session;
+  const auto tune = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"tune", "--problem", "bf16,d=96", "--log", session / "log"});
+    return session.zyfa_jit(more);
+  };
+  const std::string allowed = "\n  allowed: hold_other_wave, ";
+  expect_error(tune({}), 2, "no kernel for the problem bf16,d=96,full");
+  std::filesystem::remove(session / "log");
+  for (const char* option : {"--set", "--also"}) {
+    expect_error(tune({option, "turbo=1"}), 1, "\"turbo\" is no timing parameter" + allowed);
+    expect_error(tune({option, "barrier_cycles=81"}), 1,
+                 "barrier_cycles is 81; allowed are whole numbers from 4 to 80");
+    expect_error(tune({option, "barrier_cycles=8.5"}), 1, "barrier_cycles is 8.5; allowed are whole numbers");
+    expect_error(tune({option, "barrier_cycles"}), 1, "\"barrier_cycles\" sets no timing parameter; allowed is name=");
+    expect_error(tune({option, ""}), 1, "\"\" sets no timing parameter; allowed is name=number");
+  }
+  // Each of many, wherever it stands.
+  expect_error(tune({"--set", "barrier_cycles=8", "--set", "turbo=1"}), 1, "\"turbo\"");
+  expect_error(tune({"--also", "barrier_cycles=8", "--also", "barrier_cycles=8,turbo=1"}), 1, "\"turbo\"");
+  EXPECT_FALSE(std::filesystem::exists(session / "log"));
+  for (const std::vector<std::string>& way :
+       {std::vector<std::string>{"--write-table", session / "t.inc"},
+        std::vector<std::string>{"--problem", "fp8e4m3,d=128", "--variants", "p"}}) {
+    std::vector<std::string> arguments{"tune", "--logs", session / "logs", "--also", "turbo=1"};
+    arguments.insert(arguments.end(), way.begin(), way.end());
+    expect_error(session.zyfa_jit(arguments), 1, "\"turbo\" is no timing parameter" + allowed);
+    EXPECT_FALSE(std::filesystem::exists(session / "logs"));
+  }
 }
 
 // explain must not describe what compile refuses.

@@ -158,13 +158,29 @@ INSTANTIATE_TEST_SUITE_P(
                       BadText{"bf16,d=128,compute=fp8,near=bf16,near=bf16", "'near=bf16' repeats or contradicts"},
                       BadText{"fp8e4m3,d=128,sum=dense,sum=sparse", "'sum=sparse' repeats or contradicts"},
                       BadText{"fp8e4m3,d=128,sum=valu", "unknown word 'sum=valu'; allowed: "},
-                      BadText{"bf16,d=128,sum=auto", "the word 'sum=auto' is for FP8"},
                       BadText{"bf16,d=128,compute=fp8,rotate,no-rotate", "'no-rotate' repeats or contradicts"},
                       BadText{"bf16,d=128,compute=fp8,smooth-k,smooth-k", "'smooth-k' repeats or contradicts"},
                       BadText{"bf16,d=128,compute=fp8,scales=head,scales=tensor", "'scales=tensor' repeats or"},
-                      BadText{"fp8e4m3,d=128,u8=truncate,u8=nearest", "'u8=nearest' repeats or contradicts"},
-                      BadText{"bf16,d=128,p=lean", "the word 'p=lean' is for FP8; use it with fp8e4m3, or with bf16"},
-                      BadText{"blocks,rotate,bf16,d=128", "the word 'blocks' is for FP8"}));
+                      BadText{"fp8e4m3,d=128,u8=truncate,u8=nearest", "'u8=nearest' repeats or contradicts"}));
+
+// The same mistake has one code, whether or not the word is a default and leaves a trace in the problem.
+TEST(ProblemText, words_of_fp8_without_it_are_not_supported) {
+  for (const BadText& bad :
+       {BadText{"bf16,d=128,sum=auto", "the word 'sum=auto' is for FP8"},
+        BadText{"bf16,d=128,p=lean", "the word 'p=lean' is for FP8; use it with fp8e4m3, or with bf16"},
+        BadText{"blocks,rotate,bf16,d=128", "the word 'blocks' is for FP8"}}) {
+    const Expected<AttentionProblem> parsed = parse_problem(bad.text);
+    ASSERT_FALSE(parsed) << bad.text;
+    EXPECT_EQ(parsed.error().code, ErrorCode::kUnsupported) << bad.text;
+    EXPECT_THAT(parsed.error().message, HasSubstr(bad.says));
+  }
+  for (const char* text :
+       {"bf16,d=128,sum=dense", "bf16,d=128,p=exact", "bf16,d=128,unscaled", "bf16,d=128,no-rotate"}) {
+    const Expected<Selection> chosen = select(parse_problem(text).value());
+    ASSERT_FALSE(chosen) << text;
+    EXPECT_EQ(chosen.error().code, ErrorCode::kUnsupported) << text;
+  }
+}
 
 using schedules::Family, schedules::Row, schedules::RowUse;
 
@@ -246,7 +262,7 @@ TEST(Supports, takes_only_what_the_table_has_rows_for) {
   problem.fp8.near_keys = NearKeys::kBf16;
   problem.fp8.probability = Probability::kExact;
   EXPECT_THAT(supports(problem, poor).reasons, ElementsAre("p exact is not supported; supported: lean",
-                                                           "near keys bf16 is not supported; supported: same"));
+                                                           "near keys bf16 is not supported; supported: fp8"));
 }
 
 TEST(Supports, gives_every_reason_at_once) {
