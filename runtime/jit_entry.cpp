@@ -91,7 +91,7 @@ class Service final : public JitService {
                                                const std::vector<schedules::Placement>& starts,
                                                const schedules::SearchOptions& options,
                                                const schedules::SearchCalls& calls) const override {
-    Expected<schedules::Algorithm> algorithm = schedules::algorithm_of(spec);
+    Expected<schedules::Algorithm> algorithm = schedules::algorithm_of(spec, starts.front());
     if (!algorithm) return tl::unexpected(std::move(algorithm.error()));
     return schedules::search(*algorithm, starts, options, calls);
   }

@@ -124,12 +124,12 @@ jit::KernelDeclaration declaration_of(const KernelSpec& spec, const Placement& p
 
 // Tokens of a workgroup at a time.
 std::uint32_t token_tile(const KernelSpec& spec, const Placement& placement) {
-  return (spec.family == Family::kAttentionForward ? kWaveQueries : kQuantiseBlockTokens) * placement.waves;
+  return (spec.family == Family::kAttentionForward ? placement.queries : kQuantiseBlockTokens) * placement.waves;
 }
 
 }  // namespace
 
-Expected<Algorithm> algorithm_of(const KernelSpec& spec) {
+Expected<Algorithm> algorithm_of(const KernelSpec& spec, const Placement& placement) {
   switch (spec.family) {
     case Family::kQuantiseStatistics:
       return quantise_statistics(spec);
@@ -138,13 +138,14 @@ Expected<Algorithm> algorithm_of(const KernelSpec& spec) {
     case Family::kAttentionForward:
       break;
   }
-  return spec.element == ElementType::kBf16 ? attention_forward(spec) : attention_forward_fp8(spec);
+  return spec.element == ElementType::kBf16 ? attention_forward(spec, placement)
+                                            : attention_forward_fp8(spec, placement);
 }
 
 Expected<CompiledKernel> compile_kernel(const KernelSpec& spec) {
   Expected<Placement> placement = parse_placement(spec.placement);
   if (!placement) return tl::unexpected(placement.error());
-  Expected<Algorithm> algorithm = algorithm_of(spec);
+  Expected<Algorithm> algorithm = algorithm_of(spec, *placement);
   if (!algorithm) return tl::unexpected(algorithm.error());
   Expected<Plan> plan = make_plan(*algorithm, *placement);
   if (!plan) return tl::unexpected(plan.error());

@@ -13,6 +13,7 @@
 namespace zyfa::schedules {
 
 struct Algorithm;  // schedules/dsl/algorithm.h
+struct Placement;  // schedules/select/placement.h
 
 struct KernelInfo {
   std::string symbol;
@@ -29,8 +30,9 @@ struct CompiledKernel {
   std::string schedule_chart;  // text picture of prologue, loop phases and epilogue, from placement data
 };
 
-// What the kernel computes; the specification's placement is not looked at.
-[[nodiscard]] Expected<Algorithm> algorithm_of(const KernelSpec& spec);
+// What the kernel computes, in the stages that `placement` (not the specification's) can place: how many queries a wave
+// has decides which there are.
+[[nodiscard]] Expected<Algorithm> algorithm_of(const KernelSpec& spec, const Placement& placement);
 
 // kScheduleError: the placement is malformed, illegal or does not fit the registers. kCompileError: assembler or
 // verifier findings, each with its DSL origin.

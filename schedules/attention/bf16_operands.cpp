@@ -46,12 +46,14 @@ void apply_scale(StageWriter& w, const SetupRegs& s, const std::string& queries,
   const jit::Label positive = w.new_label();
   w.op(Op::kSCmpEqU32, {sign, Imm{0}});
   w.op(Op::kSCbranchScc1, {positive});
-  for (std::uint32_t step = 0; step < steps; ++step) {
-    for (std::uint16_t r = 0; r < 4; ++r) {
-      const Reg pair = w.reg(queries, step).sub(r);
-      w.op(Op::kVXorB32, {pair, sign, pair});
+  for_each_query_block(w, [&](std::uint32_t /*block*/) {
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      for (std::uint16_t r = 0; r < 4; ++r) {
+        const Reg pair = w.reg(queries, step).sub(r);
+        w.op(Op::kVXorB32, {pair, sign, pair});
+      }
     }
-  }
+  });
   w.place(positive);
 }
 

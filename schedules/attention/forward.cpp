@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "schedules/attention/forward_parts.h"
+#include "schedules/attention/query_blocks.h"
 #include "schedules/dsl/tiles.h"
 
 namespace zyfa::schedules {
@@ -133,9 +134,20 @@ std::vector<Stage> make_stages() {
   return stages;
 }
 
+QueryTiles query_tiles() {
+  QueryTiles tiles{.own = {"score", "block_max", "moved", "out", "reference", "reference_limit", "row_sum",
+                           "key_position", "q", "key_limit", "first_limit"},
+                   .agprs = {"out"}};
+  for (std::uint32_t block = 0; block < forward::kIterationBlocks; ++block) {
+    tiles.own.insert(forward::of_block("prob", block));
+    for (const char* fragment : {"k_frag", "v_frag"}) tiles.agprs.insert(forward::of_block(fragment, block));
+  }
+  return tiles;
+}
+
 }  // namespace
 
-Expected<Algorithm> attention_forward(const KernelSpec& spec) {
+Expected<Algorithm> attention_forward(const KernelSpec& spec, const Placement& placement) {
   if (spec.family != Family::kAttentionForward || spec.element != ElementType::kBf16 || spec.head_dim_qk != 128 ||
       spec.head_dim_v != 128) {
     return make_error(ErrorCode::kUnsupported, "attention forward has head dims " + std::to_string(spec.head_dim_qk) +
@@ -148,6 +160,7 @@ Expected<Algorithm> attention_forward(const KernelSpec& spec) {
   algorithm.tiles = make_tiles();
   algorithm.stages = make_stages();
   algorithm.legal_waves = {4, 8};
+  split_queries(algorithm, query_tiles(), placement, placement.loop);
   algorithm.setup = [shape](StageWriter& w) { return forward::setup(w, shape); };
   algorithm.finish = [shape](StageWriter& w) { forward::finish(w, shape); };
   return algorithm;

@@ -18,7 +18,9 @@ constexpr auto kQ = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, q))
 
 QueryLoads locate_queries(StageWriter& w, const SetupRegs& s) {
   std::vector<Reg> to;
-  for (std::uint32_t step = 0; step < kHeadSteps; ++step) to.push_back(w.reg("q", step));
+  for_each_query_block(w, [&](std::uint32_t /*queries*/) {
+    for (std::uint32_t step = 0; step < kHeadSteps; ++step) to.push_back(w.reg("q", step));
+  });
   return {w, s, kRowBytes, std::move(to)};
 }
 
@@ -87,11 +89,13 @@ void clear_state(StageWriter& w, QueryLoads& queries) {
     clear_output(w, block, block + 1);
     queries.load(w, 2);
   }
-  // Low enough that any real score moves it, finite so that a masked score (-inf) minus it is -inf and not NaN.
-  w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{-3.0e38F}});
-  w.op(Op::kVMovB32, {w.reg("reference_limit"), FloatImm{-3.0e38F}});
-  w.op(Op::kVMovB32, {w.reg("row_sum"), Imm{0}});
-  w.op(Op::kSMovB32, {w.reg("key_position"), Imm{0}});
+  for_each_query_block(w, [&](std::uint32_t /*queries*/) {
+    // Low enough that any real score moves it, finite so that a masked score (-inf) minus it is -inf and not NaN.
+    w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{-3.0e38F}});
+    w.op(Op::kVMovB32, {w.reg("reference_limit"), FloatImm{-3.0e38F}});
+    w.op(Op::kVMovB32, {w.reg("row_sum"), Imm{0}});
+    w.op(Op::kSMovB32, {w.reg("key_position"), Imm{0}});
+  });
 }
 
 // Under the latency of the first keys. Q goes before V and further keys: the first products need it, and memory brings

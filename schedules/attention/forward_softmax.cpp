@@ -2,6 +2,7 @@
 #include <array>
 
 #include "schedules/attention/forward_parts.h"
+#include "schedules/attention/output.h"
 
 namespace zyfa::schedules::forward {
 namespace {
@@ -116,13 +117,13 @@ void move_reference(StageWriter& w, float slack) {
   const Reg sum = w.reg("row_sum").sub(0);
   w.op(Op::kVMulF32, {sum, sum, factor.sub(0)});
   const std::uint16_t width = w.placement().math == VectorMath::kPacked ? 2 : 1;
-  for (std::uint32_t block = 0; block < kHeadBlocks; ++block) {
-    for (std::uint16_t r = 0; r < 16; r = static_cast<std::uint16_t>(r + width)) {
-      const Reg part = w.reg("out", block).sub(r, width);
+  change_output(w, [&](Reg out) {
+    for (std::uint16_t r = 0; r < out.count; r = static_cast<std::uint16_t>(r + width)) {
+      const Reg part = out.sub(r, width);
       const Op multiply = width == 2 ? Op::kVPkMulF32 : Op::kVMulF32;
       w.op(multiply, {part, part, factor.sub(0, width)}, "O in units of the new reference");
     }
-  }
+  });
   w.place(skip);
 }
 

@@ -3,6 +3,7 @@
 #include "schedules/attention/forward_parts.h"
 #include "schedules/attention/fp8_parts.h"
 #include "schedules/attention/near.h"
+#include "schedules/attention/query_blocks.h"
 #include "schedules/dsl/tiles.h"
 
 namespace zyfa::schedules {
@@ -254,6 +255,21 @@ std::vector<Stage> make_stages(const Variant& v) {
   return stages;
 }
 
+QueryTiles query_tiles(const Variant& v) {
+  QueryTiles tiles{.own = {"out", "row_sum", "far", "key_position", "mask_jump", "mask_limit", "q", "key_limit",
+                           "first_limit", "reference", "block_max", "moved", "reference_limit", "height",
+                           "height_start", "bias_start"},
+                   .agprs = {"out"}};
+  if (v.folded()) tiles.own.insert("score_start");
+  for (std::uint32_t half = 0; half < fp8::kHalves; ++half) {
+    for (const char* tile : {"score", "prob", "prob_scale", "bias", "block_sum"}) {
+      tiles.own.insert(fp8::of_half(tile, half));
+    }
+    for (const char* fragment : {"k_frag", "v_frag"}) tiles.agprs.insert(fp8::of_half(fragment, half));
+  }
+  return tiles;
+}
+
 tl::unexpected<Error> refuse(const std::string& what) {
   return make_error(ErrorCode::kUnsupported, "8-bit attention: " + what);
 }
@@ -275,7 +291,7 @@ Status check(const KernelSpec& spec) {
 
 }  // namespace
 
-Expected<Algorithm> attention_forward_fp8(const KernelSpec& spec) {
+Expected<Algorithm> attention_forward_fp8(const KernelSpec& spec, const Placement& placement) {
   if (Status status = check(spec); !status) return tl::unexpected(status.error());
   const Variant v{.head_dim = spec.head_dim_qk,
                   .mask = spec.mask,
@@ -295,8 +311,9 @@ Expected<Algorithm> attention_forward_fp8(const KernelSpec& spec) {
   if (v.near) {
     algorithm.name += "_near_bf16";
     algorithm.before = std::make_shared<const Algorithm>(
-        near_attention({.head_dim = v.head_dim, .mask = v.mask, .sum_registers = v.sum_registers()}));
+        near_attention({.head_dim = v.head_dim, .mask = v.mask, .sum_registers = v.sum_registers()}, placement));
   }
+  split_queries(algorithm, query_tiles(v), placement, placement.loop);
   algorithm.setup = [v](StageWriter& w) { return fp8::setup(w, v); };
   algorithm.finish = [v](StageWriter& w) { fp8::finish(w, v); };
   return algorithm;

@@ -2,12 +2,13 @@
 #include "schedules/attention/fp8_parts.h"
 
 namespace zyfa::schedules::fp8 {
+namespace {
 
 using jit::FloatImm;
 using jit::Op;
 using jit::Reg;
 
-void finish(StageWriter& w, const Variant& v) {
+void finish_block(StageWriter& w, const Variant& v, std::uint32_t queries) {
   const Reg reference = w.vtemp("reference_log2");
   w.op(Op::kVMulF32, {reference, FloatImm{1.0F / v.units()}, w.reg("reference")}, "units to log2");
   if (!v.always_exponents()) {
@@ -18,7 +19,14 @@ void finish(StageWriter& w, const Variant& v) {
   w.op(Op::kVMovB32, {descale, w.reg("v_descale")});
   const Reg total = w.reg("row_sum").sub(0);
   if (v.sum_parts() == 2) w.op(Op::kVAddF32, {total, w.reg("row_sum").sub(1), total}, "both halves of each four keys");
-  forward::write_output(w, v.lse, {total, reference, descale});
+  forward::write_output(w, v.lse, {total, reference, descale}, queries);
+}
+
+}  // namespace
+
+void finish(StageWriter& w, const Variant& v) {
+  for_each_query_block(w, [&](std::uint32_t queries) { finish_block(w, v, queries); });
+  w.op(Op::kSEndpgm, {});
 }
 
 }  // namespace zyfa::schedules::fp8

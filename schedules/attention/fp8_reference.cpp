@@ -56,13 +56,13 @@ void scale_sums(StageWriter& w, const Variant& v, Reg distance) {
     const Reg sum = w.reg("row_sum").sub(part);
     w.op(Op::kVMulF32, {sum, factor.sub(0), sum});
   }
-  for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
-    for (std::uint16_t r = 0; r < 16; r = static_cast<std::uint16_t>(r + width)) {
-      const Reg part = w.reg("out", block).sub(r, width);
+  forward::change_output(w, [&](Reg out) {
+    for (std::uint16_t r = 0; r < out.count; r = static_cast<std::uint16_t>(r + width)) {
+      const Reg part = out.sub(r, width);
       w.op(packed ? Op::kVPkMulF32 : Op::kVMulF32, {part, part, factor.sub(0, width)},
            "O in units of the new reference");
     }
-  }
+  });
 }
 
 template <typename Change>

@@ -26,11 +26,13 @@ Imm imm(std::uint32_t value) { return Imm{static_cast<std::int32_t>(value)}; }
 // fragments.
 forward::QueryLoads locate_queries(StageWriter& w, const SetupRegs& s, const Variant& v) {
   std::vector<Reg> to;
-  for (std::uint32_t step = 0; step < v.steps(); ++step) {
-    for (std::uint16_t part = 0; part < 2; ++part) {
-      to.push_back(w.reg("q", step).sub(static_cast<std::uint16_t>(4 * part), 4));
+  for_each_query_block(w, [&](std::uint32_t /*queries*/) {
+    for (std::uint32_t step = 0; step < v.steps(); ++step) {
+      for (std::uint16_t part = 0; part < 2; ++part) {
+        to.push_back(w.reg("q", step).sub(static_cast<std::uint16_t>(4 * part), 4));
+      }
     }
-  }
+  });
   return {w, s, v.head_dim, std::move(to)};
 }
 
@@ -109,13 +111,7 @@ Descales load_descales(StageWriter& w, const SetupRegs& s, forward::QueryLoads& 
   return descales;
 }
 
-// Q holds codes; a negative scale of the scores moves into them, exactly.
-void negate_queries(StageWriter& w, Reg sign, const Variant& v) {
-  const jit::Label positive = w.new_label();
-  w.op(Op::kSCmpEqU32, {sign, Imm{0}});
-  w.op(Op::kSCbranchScc1, {positive});
-  const Reg mask = w.stemp("byte_signs");
-  w.op(Op::kSMovB32, {mask, Imm{static_cast<std::int32_t>(0x80808080)}});
+void negate_codes(StageWriter& w, Reg mask, const Variant& v) {
   for (std::uint32_t step = 0; step < v.steps(); ++step) {
     for (std::uint16_t r = 0; r < 8; ++r) {
       const Reg codes = w.reg("q", step).sub(r);
@@ -132,6 +128,16 @@ void negate_queries(StageWriter& w, Reg sign, const Variant& v) {
       w.op(Op::kVXorB32, {codes, low, codes}, "-q in every byte");
     }
   }
+}
+
+// Q holds codes; a negative scale of the scores moves into them, exactly.
+void negate_queries(StageWriter& w, Reg sign, const Variant& v) {
+  const jit::Label positive = w.new_label();
+  w.op(Op::kSCmpEqU32, {sign, Imm{0}});
+  w.op(Op::kSCbranchScc1, {positive});
+  const Reg mask = w.stemp("byte_signs");
+  w.op(Op::kSMovB32, {mask, Imm{static_cast<std::int32_t>(0x80808080)}});
+  for_each_query_block(w, [&](std::uint32_t /*queries*/) { negate_codes(w, mask, v); });
   w.place(positive);
 }
 
@@ -245,11 +251,7 @@ void set_constants(StageWriter& w, const Variant& v) {
   }
 }
 
-void clear_state(StageWriter& w, const Variant& v, forward::QueryLoads& queries) {
-  for (std::uint32_t block = forward::kBlocksClearedFirst; block < forward::kOutputBlocks; ++block) {
-    forward::clear_output(w, block, block + 1);
-    queries.load(w, 2);
-  }
+void clear_rows(StageWriter& w, const Variant& v) {
   for (std::uint16_t r = 0; r < v.sum_registers(); ++r) w.op(Op::kVMovB32, {w.reg("row_sum").sub(r), Imm{0}});
   w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{v.folded() ? 0.0F : kNoReference}});
   if (!v.folded()) {
@@ -264,6 +266,14 @@ void clear_state(StageWriter& w, const Variant& v, forward::QueryLoads& queries)
   }
 }
 
+void clear_state(StageWriter& w, const Variant& v, forward::QueryLoads& queries) {
+  for (std::uint32_t block = forward::kBlocksClearedFirst; block < forward::kOutputBlocks; ++block) {
+    forward::clear_output(w, block, block + 1);
+    queries.load(w, 2);
+  }
+  for_each_query_block(w, [&](std::uint32_t /*queries*/) { clear_rows(w, v); });
+}
+
 // O and the row sum of the near loop in this loop's units: where its probabilities stand, and before the descale of V.
 void take_over_sums(StageWriter& w, const Variant& v) {
   const Reg sum = w.reg("row_sum").sub(0);
@@ -276,14 +286,14 @@ void take_over_sums(StageWriter& w, const Variant& v) {
   w.op(Op::kVMovB32, {factor, w.reg("v_descale")});
   w.op(Op::kVRcpF32, {factor, factor});
   if (!v.always_exponents()) w.op(Op::kVMulF32, {sum, FloatImm{top}, sum});
-  for (std::uint32_t block = 0; block < forward::kOutputBlocks; ++block) {
-    for (std::uint16_t r = 0; r < 16; ++r) {
-      const Reg out = w.reg("out", block).sub(r);
+  forward::change_output(w, [&](Reg block) {
+    for (std::uint16_t r = 0; r < block.count; ++r) {
+      const Reg out = block.sub(r);
       w.op(Op::kVMulF32, {out, factor, out});
       // By itself: the factor of a small descale times the top may overflow where their product with O does not.
       if (!v.always_exponents()) w.op(Op::kVMulF32, {out, FloatImm{top}, out});
     }
-  }
+  });
 }
 
 // The near loop's reference, in log2 units and the row's maximum so far, becomes this loop's.
@@ -436,8 +446,10 @@ struct Rest {
 SetupRest finish_setup(StageWriter& w, const Variant& v, const SetupRegs& s, const Descales& descales) {
   apply_scale(w, s, descales, v);
   if (v.near) {
-    take_over_sums(w, v);
-    take_over_reference(w, v);
+    for_each_query_block(w, [&](std::uint32_t /*queries*/) {
+      take_over_sums(w, v);
+      take_over_reference(w, v);
+    });
   }
   return {};
 }
@@ -453,7 +465,7 @@ SetupRest prepare_loop(StageWriter& w, const Variant& v, const Rest& rest) {
     clear_state(w, v, queries);
   }
   queries.load_rest(w);
-  start_mask(w, v, rest.first.second_row);
+  for_each_query_block(w, [&](std::uint32_t /*queries*/) { start_mask(w, v, rest.first.second_row); });
   set_constants(w, v);
   return {{"load_k", "load_v"},
           [v, s, descales](StageWriter& later) { return finish_setup(later, v, s, descales); },

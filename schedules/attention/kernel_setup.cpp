@@ -19,7 +19,9 @@ constexpr auto kLengths = static_cast<std::int32_t>(offsetof(AttentionForwardArg
 constexpr auto kDescales = static_cast<std::int32_t>(offsetof(AttentionForwardArgs, q_descale));
 constexpr auto kTensorBytes = static_cast<std::int32_t>(sizeof(TensorArgs));
 
-std::int32_t group_queries(StageWriter& w) { return static_cast<std::int32_t>(kWaveQueries * w.placement().waves); }
+std::int32_t group_queries(StageWriter& w) {
+  return static_cast<std::int32_t>(w.placement().queries * w.placement().waves);
+}
 
 Reg load_tensor(StageWriter& w, Reg kernarg, const std::string& name, std::int32_t offset, Reg to) {
   w.op(Op::kSLoadDwordx8, {to, kernarg, Imm{offset}}, name + ": address and strides");
@@ -111,7 +113,7 @@ void locate_rows(StageWriter& w, MaskKind mask, SetupRegs& s) {
   } else {
     w.op(Op::kSLshlB32, {s.group_row, s.tile_id, shift}, "first query of the workgroup");
   }
-  w.op(Op::kSLshlB32, {w.reg("row0"), w.wave(), Imm{5}});
+  w.op(Op::kSLshlB32, {w.reg("row0"), w.wave(), Imm{std::countr_zero(w.placement().queries)}});
   w.op(Op::kSAddU32, {w.reg("row0"), w.reg("row0"), s.group_row}, "first query of the wave");
 }
 
@@ -125,14 +127,24 @@ void describe_key_rows(StageWriter& w, const SetupRegs& s, const std::string& na
   w.op(Op::kSMovB32, {w.reg(name + "_stride"), args.sub(2)}, "token stride, below 2^26 (checked at launch)");
 }
 
-void prepare_limits(StageWriter& w, MaskKind mask, const SetupRegs& s) {
+Reg first_row_of(StageWriter& w, std::uint32_t block) {
+  if (block == 0) return w.reg("row0");
+  const Reg row = w.stemp("block_row0");
+  w.op(Op::kSAddU32, {row, w.reg("row0"), Imm{static_cast<std::int32_t>(kQueryBlock * block)}},
+       "first query of the block");
+  return row;
+}
+
+namespace {
+
+void prepare_limits_of(StageWriter& w, MaskKind mask, const SetupRegs& s, Reg row0) {
   const Reg last_key = w.stemp("last_key");
   const Reg limit = w.reg("key_limit");
   w.op(Op::kSSubI32, {last_key, s.args.lengths.sub(1), Imm{1}});
   if (mask == MaskKind::kCausal) {
     const Reg diagonal = w.stemp("diagonal");
     w.op(Op::kSSubI32, {diagonal, s.args.lengths.sub(1), s.args.lengths.sub(0)}, "Sk - Sq: bottom-right aligned");
-    w.op(Op::kSAddI32, {diagonal, diagonal, w.reg("row0")});
+    w.op(Op::kSAddI32, {diagonal, diagonal, row0});
     w.op(Op::kSMinI32, {w.reg("first_limit"), diagonal, last_key});
     w.op(Op::kVAddU32, {limit, diagonal, s.column});
     w.op(Op::kVMinI32, {limit, last_key, limit});
@@ -143,6 +155,13 @@ void prepare_limits(StageWriter& w, MaskKind mask, const SetupRegs& s) {
   const Reg shift = w.vtemp("half_rows");
   w.op(Op::kVLshlrevB32, {shift, Imm{2}, s.half});
   w.op(Op::kVSubU32, {limit, limit, shift});
+}
+
+}  // namespace
+
+void prepare_limits(StageWriter& w, MaskKind mask, const SetupRegs& s) {
+  for_each_query_block(
+      w, [&](std::uint32_t block) { prepare_limits_of(w, mask, s, first_row_of(w, block)); });
 }
 
 void count_trips(StageWriter& w, MaskKind mask, const SetupRegs& s, std::uint32_t block_keys) {
@@ -193,7 +212,7 @@ void row_span(StageWriter& w, Reg to, const RowSpan& span, const std::string& wh
 }
 
 QueryLoads::QueryLoads(StageWriter& w, const SetupRegs& s, std::uint32_t row_bytes, std::vector<Reg> to)
-    : to_(std::move(to)), desc_(w.stemp("q_desc", 4)), offset_(w.vtemp("q_offset")) {
+    : to_(std::move(to)), desc_(w.stemp("q_desc", 4)), offsets_{w.vtemp("q_offset")} {
   const Reg& args = s.args.q;
   const Reg address = desc_.sub(0, 2);
   add_scaled(w, address, args.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
@@ -201,25 +220,37 @@ QueryLoads::QueryLoads(StageWriter& w, const SetupRegs& s, std::uint32_t row_byt
   add_rows(w, address, address, w.reg("row0"), args.sub(2));
   const Reg rows = w.stemp("q_rows");
   w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")});
-  row_span(w, desc_.sub(2), {rows, kWaveQueries, args.sub(2), row_bytes}, "q");
+  row_span(w, desc_.sub(2), {rows, static_cast<std::int32_t>(w.placement().queries), args.sub(2), row_bytes}, "q");
   w.op(Op::kSMovB32, {desc_.sub(3), Imm{kBufferWord3}});
   const Reg half = w.vtemp("q_half");
-  w.op(Op::kVMulLoU32, {offset_, s.column, args.sub(2)});
+  w.op(Op::kVMulLoU32, {offsets_[0], s.column, args.sub(2)});
   w.op(Op::kVLshlrevB32, {half, Imm{4}, s.half});
-  w.op(Op::kVAddU32, {offset_, offset_, half}, "row * stride + 16 * half");
+  w.op(Op::kVAddU32, {offsets_[0], offsets_[0], half}, "row * stride + 16 * half");
+  for (std::uint32_t block = 1; block < query_blocks(w.placement()); ++block) {
+    const Reg step = w.stemp("q_block_bytes");
+    offsets_.push_back(w.vtemp("q_offset"));
+    w.op(Op::kSMulI32, {step, args.sub(2), Imm{static_cast<std::int32_t>(kQueryBlock * block)}});
+    w.op(Op::kVAddU32, {offsets_[block], step, offsets_[0]}, "the same row of the other block");
+  }
 }
 
 void QueryLoads::load(StageWriter& w, std::size_t loads) {
+  const std::size_t of_block = to_.size() / offsets_.size();
   for (; loads > 0 && next_ < to_.size(); --loads, ++next_) {
-    w.op(Op::kBufferLoadDwordx4, {to_[next_], offset_, desc_, Imm{0}}, "Q^T operand, rows past the end read 0",
-         {.offset = static_cast<std::int32_t>(32 * next_), .offen = true});
+    w.op(Op::kBufferLoadDwordx4, {to_[next_], offsets_[next_ / of_block], desc_, Imm{0}},
+         "Q^T operand, rows past the end read 0",
+         {.offset = static_cast<std::int32_t>(32 * (next_ % of_block)), .offen = true});
   }
 }
 
 void clear_output(StageWriter& w, std::uint32_t first, std::uint32_t last) {
-  for (std::uint32_t block = first; block < last; ++block) {
-    for (std::uint16_t r = 0; r < 16; ++r) w.op(Op::kVMovB32, {w.reg("out", block).sub(r), Imm{0}});
-  }
+  for_each_query_block(w, [&](std::uint32_t /*queries*/) {
+    for (std::uint32_t block = first; block < last; ++block) {
+      const Reg out = w.reg("out", block);
+      const Op clear = out.bank == jit::Bank::kAgpr ? Op::kVAccvgprWrite : Op::kVMovB32;
+      for (std::uint16_t r = 0; r < 16; ++r) w.op(clear, {out.sub(r), Imm{0}});
+    }
+  });
 }
 
 }  // namespace zyfa::schedules::forward

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "schedules/attention/forward.h"
+#include "schedules/attention/query_blocks.h"
 #include "schedules/dsl/stage_writer.h"
 
 namespace zyfa::schedules::forward {
@@ -54,6 +55,9 @@ void locate_key_head(StageWriter& w, SetupRegs& s);
 // The rows of the workgroup and of this wave.
 void locate_rows(StageWriter& w, MaskKind mask, SetupRegs& s);
 
+// First query of a query block of this wave: row0, or a temporary.
+[[nodiscard]] jit::Reg first_row_of(StageWriter& w, std::uint32_t block);
+
 // Descriptor of K or V ("k", "v"), keys left and token stride, from the tensor's arguments.
 void describe_key_rows(StageWriter& w, const SetupRegs& s, const std::string& name, jit::Reg args);
 
@@ -76,7 +80,8 @@ void add_rows(StageWriter& w, jit::Reg to, jit::Reg base, jit::Reg row, jit::Reg
 // wave would stand still before the work that should run under their latency.
 class QueryLoads {
  public:
-  // Locates the rows, of `row_bytes`, from which each lane takes 16 bytes at 16 * half + 32 * n into the n-th of `to`.
+  // Locates the rows, of `row_bytes`, from which each lane takes 16 bytes at 16 * half + 32 * n into the n-th tuple of
+  // its query block; `to`: those of the first block, then of the second.
   QueryLoads(StageWriter& w, const SetupRegs& s, std::uint32_t row_bytes, std::vector<jit::Reg> to);
 
   void load(StageWriter& w, std::size_t loads = 1);
@@ -85,11 +90,11 @@ class QueryLoads {
  private:
   std::vector<jit::Reg> to_;
   std::size_t next_ = 0;
-  jit::Reg desc_;    // SGPRs: from the wave's first row on; rows past the end read 0
-  jit::Reg offset_;  // VGPR: row of this lane's query, 16 * half bytes into it
+  jit::Reg desc_;                  // SGPRs: from the wave's first row on; rows past the end read 0
+  std::vector<jit::Reg> offsets_;  // VGPRs: row of this lane's query in each block, 16 * half bytes into it
 };
 
-// Zeros in output blocks [first, last) of the tile out. Some while the arguments are on their way, as many as there is
+// Zeros in blocks [first, last) of O, of every query block. Some while the arguments are on their way, as many as there is
 // time for; the others under the latency of the first loads.
 inline constexpr std::uint32_t kBlocksClearedFirst = 2;
 void clear_output(StageWriter& w, std::uint32_t first, std::uint32_t last);

@@ -87,12 +87,17 @@ std::vector<Stage> make_stages(const NearShape& shape) {
 
 }  // namespace
 
-Algorithm near_attention(const NearShape& shape) {
+Algorithm near_attention(const NearShape& shape, const Placement& placement) {
   Algorithm algorithm;
   algorithm.name = "near_attention_bf16_d" + std::to_string(shape.head_dim);
   algorithm.tiles = make_tiles(shape);
   algorithm.stages = make_stages(shape);
   algorithm.legal_waves = {4, 8};
+  split_queries(algorithm,
+                {.own = {"score", "block_max", "moved", "prob", "out", "reference", "reference_limit", "row_sum",
+                         "key_position", "mask_jump", "near_q", "key_limit", "first_limit"},
+                 .agprs = {"out"}},
+                placement, placement.before);
   algorithm.setup = [shape](StageWriter& w) { return near::setup(w, shape); };
   return algorithm;
 }

@@ -8,6 +8,7 @@
 
 #include "schedules/dsl/algorithm.h"
 #include "schedules/select/kernel_spec.h"
+#include "schedules/select/placement.h"
 
 namespace zyfa::schedules {
 
@@ -19,6 +20,6 @@ struct NearShape {
   std::uint16_t sum_registers = 1;  // of the 8-bit loop's row_sum, whose first one is shared
 };
 
-[[nodiscard]] Algorithm near_attention(const NearShape& shape);
+[[nodiscard]] Algorithm near_attention(const NearShape& shape, const Placement& placement);
 
 }  // namespace zyfa::schedules

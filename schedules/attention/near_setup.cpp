@@ -20,7 +20,9 @@ Imm imm(std::uint32_t value) { return Imm{static_cast<std::int32_t>(value)}; }
 
 forward::QueryLoads locate_queries(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
   std::vector<Reg> to;
-  for (std::uint32_t step = 0; step < shape.head_dim / 16; ++step) to.push_back(w.reg("near_q", step));
+  for_each_query_block(w, [&](std::uint32_t /*queries*/) {
+    for (std::uint32_t step = 0; step < shape.head_dim / 16; ++step) to.push_back(w.reg("near_q", step));
+  });
   return {w, s, 2 * shape.head_dim, std::move(to)};
 }
 
@@ -72,9 +74,12 @@ void choose_blocks(StageWriter& w, const SetupRegs& s, const NearShape& shape) {
   w.op(Op::kSMaxI32, {diagonal, diagonal, Imm{0}});
   w.op(Op::kSMinI32, {w.trips(), blocks, Imm{1}});
   w.op(Op::kSAddI32, {w.trips(), w.trips(), diagonal}, "near blocks");
-  for (const std::string name : {"k_jump", "v_jump", "mask_jump"}) {
+  const auto jump = [&](const char* name) {
     w.op(Op::kSLshlB32, {w.reg(name), from, Imm{6}}, "from block 0 to the first on the diagonal");
-  }
+  };
+  jump("k_jump");
+  jump("v_jump");
+  for_each_query_block(w, [&](std::uint32_t /*queries*/) { jump("mask_jump"); });
 }
 
 void clear_state(StageWriter& w, const NearShape& shape, forward::QueryLoads& queries) {
@@ -82,11 +87,13 @@ void clear_state(StageWriter& w, const NearShape& shape, forward::QueryLoads& qu
     forward::clear_output(w, block, block + 1);
     queries.load(w, 3);
   }
-  for (std::uint16_t r = 0; r < shape.sum_registers; ++r) w.op(Op::kVMovB32, {w.reg("row_sum").sub(r), Imm{0}});
-  // Low enough that any real score moves it, finite so that a masked score (-inf) minus it is -inf and not NaN.
-  w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{-3.0e38F}});
-  w.op(Op::kVMovB32, {w.reg("reference_limit"), FloatImm{-3.0e38F}});
-  w.op(Op::kSMovB32, {w.reg("key_position"), Imm{0}});
+  for_each_query_block(w, [&](std::uint32_t /*queries*/) {
+    for (std::uint16_t r = 0; r < shape.sum_registers; ++r) w.op(Op::kVMovB32, {w.reg("row_sum").sub(r), Imm{0}});
+    // Low enough that any real score moves it, finite so that a masked score (-inf) minus it is -inf and not NaN.
+    w.op(Op::kVMovB32, {w.reg("reference"), FloatImm{-3.0e38F}});
+    w.op(Op::kVMovB32, {w.reg("reference_limit"), FloatImm{-3.0e38F}});
+    w.op(Op::kSMovB32, {w.reg("key_position"), Imm{0}});
+  });
 }
 
 // Under the latency of the first keys.

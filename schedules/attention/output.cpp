@@ -41,19 +41,19 @@ Reg empty_rows(StageWriter& w, const Lanes& lanes, const RowResult& rows) {
   return empty;
 }
 
-Reg output_descriptor(StageWriter& w, Reg rows) {
+Reg output_descriptor(StageWriter& w, Reg row0, Reg rows) {
   const Reg args = w.reg("o_args");
   const Reg desc = w.stemp("o_desc", 4);
   const Reg address = desc.sub(0, 2);
   add_scaled(w, address, args.sub(0, 2), w.reg("batch"), args.sub(6, 2), "batch");
   add_scaled(w, address, w.reg("head"), args.sub(4, 2), "head");
-  add_rows(w, address, address, w.reg("row0"), args.sub(2));
-  row_span(w, desc.sub(2), {rows, kWaveQueries, args.sub(2), kOutputRowBytes}, "o");
+  add_rows(w, address, address, row0, args.sub(2));
+  row_span(w, desc.sub(2), {rows, kQueryBlock, args.sub(2), kOutputRowBytes}, "o");
   w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
   return desc;
 }
 
-Reg lse_descriptor(StageWriter& w, Reg rows) {
+Reg lse_descriptor(StageWriter& w, Reg row0, Reg rows) {
   const Reg args = w.reg("lse_args");
   const Reg desc = w.stemp("lse_desc", 4);
   const Reg address = desc.sub(0, 2);
@@ -61,9 +61,9 @@ Reg lse_descriptor(StageWriter& w, Reg rows) {
   add_scaled(w, address, args.sub(0, 2), w.reg("batch"), args.sub(4, 2), "batch");
   add_scaled(w, address, w.reg("head"), args.sub(2, 2), "head");
   w.op(Op::kSMovB32, {row_bytes, Imm{4}});
-  add_rows(w, address, address, w.reg("row0"), row_bytes);
+  add_rows(w, address, address, row0, row_bytes);
   const Reg clamped = w.stemp("lse_rows");
-  w.op(Op::kSMinI32, {clamped, rows, Imm{static_cast<std::int32_t>(kWaveQueries)}});
+  w.op(Op::kSMinI32, {clamped, rows, Imm{static_cast<std::int32_t>(kQueryBlock)}});
   w.op(Op::kSMaxI32, {clamped, clamped, Imm{0}});
   w.op(Op::kSLshlB32, {desc.sub(2), clamped, Imm{2}});
   w.op(Op::kSMovB32, {desc.sub(3), Imm{kBufferWord3}});
@@ -81,7 +81,7 @@ void store_output(StageWriter& w, const Lanes& lanes, const RowResult& rows, Reg
   w.op(Op::kVLshlrevB32, {half, Imm{4}, lanes.half});
   w.op(Op::kVAddU32, {offset, offset, half}, "row * stride + 16 * half");
   for (std::uint32_t block = 0; block < kOutputBlocks; ++block) {
-    const Reg out = w.reg("out", block);
+    const Reg out = output_in_vgprs(w, block);
     for (std::uint16_t r = 0; r < 16; ++r) {
       const Reg element = out.sub(r);
       w.op(Op::kVMulF32, {element, element, inverse});
@@ -131,15 +131,22 @@ void store_lse(StageWriter& w, const Lanes& lanes, const RowResult& result, Reg 
 
 }  // namespace
 
-void write_output(StageWriter& w, LseOutput lse, const RowResult& result) {
+Reg output_in_vgprs(StageWriter& w, std::uint32_t block) {
+  const Reg out = w.reg("out", block);
+  if (out.bank == jit::Bank::kVgpr) return out;
+  const Reg copy = w.vtemp("out_copy", out.count);
+  for (std::uint16_t r = 0; r < out.count; ++r) w.op(Op::kVAccvgprRead, {copy.sub(r), out.sub(r)});
+  return copy;
+}
+
+void write_output(StageWriter& w, LseOutput lse, const RowResult& result, std::uint32_t queries) {
+  const Reg row0 = first_row_of(w, queries);
   const Reg rows = w.stemp("rows");
-  w.op(Op::kSSubI32, {rows, w.reg("query_length"), w.reg("row0")},
-       "queries of this wave, may exceed 32 or be negative");
+  w.op(Op::kSSubI32, {rows, w.reg("query_length"), row0}, "queries of this block, may exceed 32 or be negative");
   const Lanes lanes = lane_numbers(w);
   const Reg empty = empty_rows(w, lanes, result);
-  store_output(w, lanes, result, empty, output_descriptor(w, rows));
-  if (lse == LseOutput::kWritten) store_lse(w, lanes, result, empty, lse_descriptor(w, rows));
-  w.op(Op::kSEndpgm, {});
+  store_output(w, lanes, result, empty, output_descriptor(w, row0, rows));
+  if (lse == LseOutput::kWritten) store_lse(w, lanes, result, empty, lse_descriptor(w, row0, rows));
 }
 
 }  // namespace zyfa::schedules::forward

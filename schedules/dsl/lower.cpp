@@ -11,9 +11,11 @@
 namespace zyfa::schedules {
 namespace {
 
-// Registers a wave may use so that the placement's waves fit the CU's four SIMDs (gfx950-isa.md 5.4): 256 for up to two
-// waves a SIMD, all of them arch VGPRs.
-constexpr jit::RegisterLimits kLimits{.vgprs = 256, .agprs = 0, .sgprs = 100};
+// Registers a wave may use so that two workgroups of 4 waves, or one of 8, fit the CU's four SIMDs (gfx950-isa.md 5.4):
+// 256 for two waves a SIMD, all of them arch VGPRs. A wave of 64 queries has its SIMD for itself.
+jit::RegisterLimits limits_of(const Placement& placement) {
+  return {.vgprs = 256, .agprs = static_cast<std::uint16_t>(placement.queries > 32 ? 256 : 0), .sgprs = 100};
+}
 
 Status verify(const std::vector<std::byte>& object) {
   Expected<jit::CodeObject> read = jit::read_code_object(object);
@@ -34,7 +36,7 @@ Status verify(const std::vector<std::byte>& object) {
 Expected<LoweredKernel> lower(const Plan& plan, jit::KernelDeclaration request) {
   Expected<jit::Listing> listing = build_listing(plan, request.symbol);
   if (!listing) return tl::unexpected(listing.error());
-  Expected<jit::RegisterMap> registers = jit::allocate(*listing, kLimits);
+  Expected<jit::RegisterMap> registers = jit::allocate(*listing, limits_of(plan.placement));
   if (!registers) return tl::unexpected(registers.error());
   if (Status s = jit::insert_waits(*listing); !s) return tl::unexpected(s.error());
   if (Status s = jit::insert_wait_states(*listing); !s) return tl::unexpected(s.error());

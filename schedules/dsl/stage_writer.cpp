@@ -122,8 +122,13 @@ void StageWriter::fail(std::string message) {
 
 std::uint32_t StageWriter::copy_of(std::string_view tile) const { return slot_.value_or(0) % plan_.copies(tile); }
 
+const Tile* StageWriter::find_tile(std::string_view tile) const {
+  const Tile* instance = instance_.empty() ? nullptr : plan_.algorithm->find_tile(std::string(tile) + instance_);
+  return instance != nullptr ? instance : plan_.algorithm->find_tile(tile);
+}
+
 const Tile* StageWriter::usable_tile(std::string_view tile, TileSpace space) {
-  const Tile* found = plan_.algorithm->find_tile(tile);
+  const Tile* found = find_tile(tile);
   if (found == nullptr || found->space != space) {
     fail("the algorithm has no such tile '" + std::string(tile) + "'");
     return nullptr;
@@ -134,7 +139,7 @@ const Tile* StageWriter::usable_tile(std::string_view tile, TileSpace space) {
     fail("tile '" + std::string(tile) + "' belongs to iterations and is used outside the loop");
     return nullptr;
   }
-  const auto is_it = [&](const Access& a) { return a.tile == tile; };
+  const auto is_it = [&](const Access& a) { return a.tile == found->name; };
   if (std::none_of(declared_->accesses.begin(), declared_->accesses.end(), is_it)) {
     fail("tile '" + std::string(tile) + "' is used but not declared among the stage's accesses");
     return nullptr;
@@ -149,7 +154,7 @@ jit::Reg StageWriter::reg(std::string_view tile, std::uint32_t tuple) {
     fail("tile '" + std::string(tile) + "' has no tuple " + std::to_string(tuple));
     return jit::vgpr(0);
   }
-  return tiles_.at(tile, copy_of(tile), tuple);
+  return tiles_.at(found->name, copy_of(found->name), tuple);
 }
 
 std::uint32_t StageWriter::lds(std::string_view tile) {

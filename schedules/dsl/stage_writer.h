@@ -11,6 +11,7 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "jit/emit/emitter.h"
@@ -63,6 +64,10 @@ class StageWriter {
   StageWriter(const Plan& plan, const TileRegisters& tiles, jit::Listing& listing, std::vector<jit::Instruction>& code,
               const PlacedStage& placed, std::uint32_t slot);
 
+  // From here on a tile's name means the one that this suffix makes of it, where the algorithm has that: one body
+  // serves several instances of its tiles.
+  void use_instance(std::string suffix) { instance_ = std::move(suffix); }
+
   // The tuple of a tile in this iteration's copy. A state tile has one copy, usable in setup and finish too.
   [[nodiscard]] jit::Reg reg(std::string_view tile, std::uint32_t tuple = 0);
   // LDS byte offset of this iteration's copy.
@@ -103,6 +108,7 @@ class StageWriter {
   void emit(jit::Op op, std::initializer_list<jit::Operand> operands, jit::Modifiers mods, std::string comment,
             jit::Token token, const std::source_location& where);
   [[nodiscard]] std::uint32_t copy_of(std::string_view tile) const;
+  [[nodiscard]] const Tile* find_tile(std::string_view tile) const;
   [[nodiscard]] const Tile* usable_tile(std::string_view tile, TileSpace space);
   void check_writes(const jit::Instruction& instruction);
   void fail(std::string message);
@@ -113,6 +119,7 @@ class StageWriter {
   std::vector<jit::Instruction>& code_;
   jit::Emitter emitter_;
   std::string stage_;
+  std::string instance_;
   const Stage* declared_ = nullptr;  // null outside the loop
   std::optional<std::uint32_t> slot_;
   Status status_;

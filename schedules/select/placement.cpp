@@ -106,6 +106,7 @@ class Parser {
     if (!take('=')) return fail("'='");
     if (*key == "name") return assign(placement_.name, identifier());
     if (*key == "waves") return waves();
+    if (*key == "queries") return queries();
     if (*key == "groups") return assign(placement_.groups, integer(1, 2, "groups"));
     if (*key == "trip") return assign(placement_.trip, integer(1, kMaxTrip, "iterations of a trip"));
     if (*key == "buffers") return buffers(placement_.buffers, *key);
@@ -115,7 +116,7 @@ class Parser {
     if (*key == "prio") return priorities();
     if (*key == "math") return math();
     at_ = start;
-    return fail("one of name, waves, groups, trip, buffers, before_buffers, before, loop, prio, math");
+    return fail("one of name, waves, queries, groups, trip, buffers, before_buffers, before, loop, prio, math");
   }
 
   template <typename T>
@@ -134,6 +135,18 @@ class Parser {
       return fail("waves 1, 2, 4 or 8");
     }
     placement_.waves = *n;
+    return {};
+  }
+
+  Status queries() {
+    const std::size_t start = at_;
+    Expected<std::uint32_t> n = integer(1, 64, "queries of a wave");
+    if (!n) return tl::unexpected(n.error());
+    if (*n != 32 && *n != 64) {
+      at_ = start;
+      return fail("queries 32 or 64");
+    }
+    placement_.queries = *n;
     return {};
   }
 
@@ -275,8 +288,9 @@ std::string unparse_loop(const std::vector<Phase>& loop) {
 Expected<Placement> parse_placement(std::string_view text) { return Parser(text).parse(); }
 
 std::string unparse(const Placement& placement) {
-  std::string text = "name=" + placement.name + ";waves=" + std::to_string(placement.waves) +
-                     ";groups=" + std::to_string(placement.groups);
+  std::string text = "name=" + placement.name + ";waves=" + std::to_string(placement.waves);
+  if (placement.queries != 32) text += ";queries=" + std::to_string(placement.queries);
+  text += ";groups=" + std::to_string(placement.groups);
   if (placement.trip != 1) text += ";trip=" + std::to_string(placement.trip);
   text += unparse_buffers("buffers", placement.buffers);
   text += unparse_buffers("before_buffers", placement.before_buffers);

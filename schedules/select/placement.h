@@ -3,8 +3,8 @@
 // Grammar (whitespace around tokens and line breaks are free; '#' starts a comment to the end of the line):
 // clang-format off
 //   placement := clause { ';' clause }
-//   clause    := 'name=' ident | 'waves=' int | 'groups=' int | 'trip=' int | 'buffers=' counts
-//              | 'before_buffers=' counts
+//   clause    := 'name=' ident | 'waves=' int | 'queries=' ( '32' | '64' ) | 'groups=' int | 'trip=' int
+//              | 'buffers=' counts | 'before_buffers=' counts
 //              | 'before=' loop | 'loop=' loop | 'prio=' int { ',' int } | 'math=' ( 'packed' | 'scalar' )
 //   counts    := tile ':' int { ',' tile ':' int }
 //   loop      := phase { '|' phase }                    'before=': the loop of an algorithm that runs first
@@ -13,8 +13,8 @@
 //   stream    := stage { ',' stage } [ ':' int ]        the weight: instructions taken per round, default 1
 //   stage     := ident [ '@' int ]                      lead: on loop trip t the stage works on iteration trip * t + lead
 // clang-format on
-// Canonical form: clauses in the order above, no spaces; a trip, weights and buffers of 1, leads of 0 and math=packed
-// left out; buffers sorted by tile name. unparse(parse(t)) is canonical, and parse(unparse(x)) = x for every placement
+// Canonical form: clauses in the order above, no spaces; queries=32, a trip, weights and buffers of 1, leads of 0 and
+// math=packed left out; buffers sorted by tile name. unparse(parse(t)) is canonical, and parse(unparse(x)) = x for every placement
 // that a plan accepts.
 #pragma once
 
@@ -58,6 +58,7 @@ enum class VectorMath : std::uint8_t { kPacked, kScalar };
 struct Placement {
   std::string name;
   std::uint32_t waves = 4;                       // of a workgroup: 1, 2, 4 or 8
+  std::uint32_t queries = 32;                    // of a wave: 32 or 64 (attention/query_blocks.h)
   std::uint32_t groups = 1;                      // wave groups; group g runs g phases behind group 0
   std::uint32_t trip = 1;                        // iterations of a trip through `loop`: 1 or 2
   std::map<std::string, std::uint32_t> buffers;  // tile -> copies (1..8); absent = 1
