@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -211,14 +212,17 @@ LoopFlops flops_in(const CuResult& run, const std::vector<MicroOp>& ops, u32 hea
   return result;
 }
 
-// Keys of a trip: whole 32s, so that row sums on the matrix pipe (6% at most) do not count.
+// Keys of a trip: whole 32s, or as large a power of two as a sixteenth of them, so that row sums on the matrix pipe (6%
+// at most) do not count. A tile is 128 keys of 32 queries.
 void describe_useful(const ProfileAttention& attention, const LoopFlops& flops, ProfileLoop& loop) {
-  constexpr u32 kKeys = 32, kTileKeys = 128;
+  constexpr u32 kLeastKeys = 32, kSumShare = 16, kTileKeys = 128, kTileQueries = 32;
   const double per_key = 2.0 * attention.queries_per_wave * (attention.head_dim_qk + attention.head_dim_v);
-  loop.keys = static_cast<u32>(flops.trip / per_key) / kKeys * kKeys;
+  const auto keys = static_cast<u32>(flops.trip / per_key);
+  const u32 whole = std::max(kLeastKeys, std::bit_ceil(keys / kSumShare));
+  loop.keys = keys / whole * whole;
   if (loop.keys == 0 || loop.cycles == 0 || flops.per_cycle == 0) return;
   const double simd_cycles = loop.cycles / loop.waves_per_simd;
-  loop.tile_cycles = simd_cycles * kTileKeys / loop.keys;
+  loop.tile_cycles = simd_cycles * kTileKeys * kTileQueries / loop.keys / attention.queries_per_wave;
   loop.useful_busy = loop.keys * per_key / flops.per_cycle / simd_cycles;
 }
 
