@@ -2,8 +2,9 @@
 //
 // An instruction of 8 or 16 bytes at 4 mod 8 is moved on by a dword among the 4-byte instructions just before it, back
 // to the last longer one: those may stand anywhere. In order of cost: a VALU instruction at 0 mod 8 takes its 8-byte
-// encoding; an s_nop of several states becomes two; an s_nop is added, before the loop when its head is among them.
-// Every s_nop stays or grows in states, so that no wait state gets lost.
+// encoding; an s_nop of several states becomes two; a wait for nothing is added, which costs a lone wave no cycle where
+// an s_nop costs four (mi355x-timing.md 1.2), before the loop when its head is among them. Every s_nop stays or grows in
+// states, so that no wait state gets lost.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -17,6 +18,7 @@ namespace zyfa::jit {
 namespace {
 
 constexpr std::uint32_t kDword = 4, kAlignment = 8;
+constexpr std::int32_t kWaitForNothing = 0xcf7f;  // s_waitcnt with every counter at its largest (gfx950-isa.md 3.5)
 
 const Label* label_of(const Instruction& instruction) {
   return instruction.operands.empty() ? nullptr : std::get_if<Label>(&instruction.operands[0]);
@@ -88,7 +90,7 @@ class Aligner {
     const auto head = std::find_if(run_.begin(), run_.end(), [](const Short& item) { return item.loop_head; });
     const std::size_t index = head == run_.end() ? out_.size() : head->index;
     const std::string what = head == run_.end() ? "the next instruction" : "the loop";
-    insert(index, {Op::kSNop, {Imm{0}}, {}, "aligns " + what + " to 8 bytes", origin, 0, {}});
+    insert(index, {Op::kSWaitcnt, {Imm{kWaitForNothing}}, {}, "aligns " + what + " to 8 bytes", origin, 0, {}});
   }
 
   static bool lengthen(Instruction& instruction) {

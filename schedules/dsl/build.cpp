@@ -8,6 +8,7 @@
 
 #include "schedules/dsl/early_loads.h"
 #include "schedules/dsl/interleave.h"
+#include "schedules/dsl/pace.h"
 #include "schedules/dsl/stage_writer.h"
 
 namespace zyfa::schedules {
@@ -291,7 +292,7 @@ class LoopBuilder {
         emit_stage(ref, iteration_of(ref, trip), out.code);
       }
     }
-    std::vector<jit::Instruction> merged = interleave(std::move(streams));
+    std::vector<jit::Instruction> merged = item.paced ? pace(std::move(streams)) : interleave(std::move(streams));
     listing_.code.insert(listing_.code.end(), std::make_move_iterator(merged.begin()),
                          std::make_move_iterator(merged.end()));
   }

@@ -311,7 +311,8 @@ std::string item_label(const PhaseItem& item) {
     if (item.streams.size() > 1) text += std::to_string(stream.weight) + "x ";
     for (std::size_t s = 0; s < stream.stages.size(); ++s) text += (s == 0 ? "" : " ") + stage_label(stream.stages[s]);
   }
-  return item.streams.size() > 1 ? "interleave { " + text + " }" : text;
+  if (item.streams.size() == 1) return text;
+  return (item.paced ? "pace { " : "interleave { ") + text + " }";
 }
 
 }  // namespace

@@ -206,6 +206,7 @@ class Parser {
       result.streams.push_back({{std::move(*ref)}, 1});
       return result;
     }
+    result.paced = take('=');
     do {
       Expected<Stream> parsed = stream();
       if (!parsed) return tl::unexpected(parsed.error());
@@ -276,7 +277,7 @@ std::string unparse_buffers(std::string_view clause, std::map<std::string, std::
 
 std::string unparse_item(const PhaseItem& item) {
   if (item.streams.size() == 1) return join(item.streams.front().stages, ",", unparse_stage);
-  return "{" + join(item.streams, "/", unparse_stream) + "}";
+  return (item.paced ? "{=" : "{") + join(item.streams, "/", unparse_stream) + "}";
 }
 
 std::string unparse_loop(const std::vector<Phase>& loop) {

@@ -9,8 +9,11 @@
 //   counts    := tile ':' int { ',' tile ':' int }
 //   loop      := phase { '|' phase }                    'before=': the loop of an algorithm that runs first
 //   phase     := item { ',' item }                      phases are separated by a workgroup barrier
-//   item      := stage | '{' stream { '/' stream } '}'  a stage alone, or streams interleaved instruction by instruction
-//   stream    := stage { ',' stage } [ ':' int ]        the weight: instructions taken per round, default 1
+//   item      := stage                                  alone
+//              | '{' stream { '/' stream } '}'          streams interleaved instruction by instruction
+//              | '{=' stream { '/' stream } '}'         the others spread over the first one's matrix cycles (dsl/pace.h)
+//   stream    := stage { ',' stage } [ ':' int ]        the weight, default 1: instructions taken per round; of '{=' the
+//                                                       haste: done after 1 / weight of the matrix cycles
 //   stage     := ident [ '@' int ]                      lead: on loop trip t the stage works on iteration trip * t + lead
 // clang-format on
 // Canonical form: clauses in the order above, no spaces; queries=32, a trip, weights and buffers of 1, leads of 0 and
@@ -43,6 +46,7 @@ struct Stream {
 // One stream: a single stage of weight 1. Several: interleaved, each with its stages in order.
 struct PhaseItem {
   std::vector<Stream> streams;
+  bool paced = false;
   bool operator==(const PhaseItem&) const = default;
 };
 
