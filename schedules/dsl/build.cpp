@@ -30,7 +30,7 @@ class LoopBuilder {
     }
     start_waiting();
     settle([] { return true; });
-    plan_.placement.trip == 1 ? emit_loop() : emit_loop_of_pairs();
+    emit_loop();
     glue("exit", [&](StageWriter& w) { w.place(exit_); });
     // LDS may be given to the next workgroup once the waves end: nothing may still be on its way to it.
     await(tiles_.arrival_tokens(), "no load outstanding at the end");
@@ -51,7 +51,7 @@ class LoopBuilder {
   }
 
  private:
-  // A prologue trip leaves out iterations below 0, the last trip of a loop of pairs those past the end.
+  // A prologue trip leaves out iterations below 0, the last trip those past the end.
   enum class Part : std::uint8_t { kPrologue, kLoop, kLast };
 
   void note(const Status& status) {
@@ -115,61 +115,17 @@ class LoopBuilder {
     note(emitter.await(std::move(tokens), comment));
   }
 
+  // Trips while more than one iteration is left, then one of a single iteration where there is one: what would work on
+  // iterations past the end is left out of it, loads and their latency above all. The last trip's registers and LDS
+  // depend on which copy of the loop body came before, so each has its own.
   void emit_loop() {
-    const jit::Label top = listing_.new_label();
-    glue("loop", [&](StageWriter& w) {
-      w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{0}}, "any iteration?");
-      w.op(Op::kSCbranchScc0, {exit_});
-      w.place(top);
-    });
-    for (std::uint32_t copy = 0; copy < plan_.unroll; ++copy) {
-      emit_trip(copy, Part::kLoop);
-      const bool last = copy + 1 == plan_.unroll;
-      glue("loop", [&](StageWriter& w) {
-        w.op(Op::kSSubU32, {w.trips(), w.trips(), jit::Imm{1}});
-        if (leaves_inside()) {
-          if (last) w.op(Op::kSBranch, {top}, "next trip");
-          return;
-        }
-        w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{0}}, last ? "next trip?" : "done?");
-        w.op(last ? Op::kSCbranchScc1 : Op::kSCbranchScc0, {last ? top : exit_});
-      });
-    }
-  }
-
-  // Of a loop of single iterations: phase and item of the last stage that works on the trip's own iteration. What
-  // stands behind it in the last trip would be for iterations past the end: the loop is left there, by all waves after
-  // the same number of barriers.
-  [[nodiscard]] std::pair<std::size_t, std::size_t> last_needed() const {
-    std::pair<std::size_t, std::size_t> last{0, 0};
-    for (const PlacedStage& placed : plan_.stages) {
-      if (placed.lead == 0 && !placed.stage->accesses.empty()) last = std::max(last, {placed.phase, placed.item});
-    }
-    return last;
-  }
-
-  [[nodiscard]] bool leaves_inside() const {
-    const std::vector<Phase>& loop = plan_.placement.loop;
-    return last_needed() < std::pair(loop.size() - 1, loop.back().items.size() - 1);
-  }
-
-  void leave_after(std::size_t phase, std::size_t item) {
-    if (!leaves_inside() || last_needed() != std::pair(phase, item)) return;
-    glue("loop", [&](StageWriter& w) {
-      w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{1}}, "another trip?");
-      w.op(Op::kSCbranchScc0, {exit_});
-    });
-  }
-
-  // Trips of two iterations while there are two, then one of a single iteration where one is left. The last trip's
-  // registers and LDS depend on which copy of the loop body came before, so each has its own.
-  void emit_loop_of_pairs() {
+    const auto trip = static_cast<std::int32_t>(plan_.placement.trip);
     const std::uint32_t bodies = plan_.unroll / plan_.placement.trip;
     std::vector<jit::Label> last;
     for (std::uint32_t body = 0; body < bodies; ++body) last.push_back(listing_.new_label());
     const jit::Label top = listing_.new_label();
     glue("loop", [&](StageWriter& w) {
-      w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{1}}, "two iterations?");
+      w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{1}}, "more than one iteration?");
       w.op(Op::kSCbranchScc0, {last.front()});
       w.place(top);
     });
@@ -177,8 +133,8 @@ class LoopBuilder {
       emit_trip(body, Part::kLoop);
       const bool back = body + 1 == bodies;
       glue("loop", [&](StageWriter& w) {
-        w.op(Op::kSSubU32, {w.trips(), w.trips(), jit::Imm{2}});
-        w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{1}}, "two more iterations?");
+        w.op(Op::kSSubU32, {w.trips(), w.trips(), jit::Imm{trip}});
+        w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{1}}, "still more than one?");
         w.op(back ? Op::kSCbranchScc1 : Op::kSCbranchScc0, {back ? top : last[body + 1]});
       });
     }
@@ -248,10 +204,7 @@ class LoopBuilder {
           w.op(Op::kSSetprio, {jit::Imm{static_cast<std::int32_t>(plan_.placement.priorities[phase])}});
         });
       }
-      for (std::size_t item = 0; item < loop[phase].items.size(); ++item) {
-        emit_item(loop[phase].items[item], trip, part);
-        if (plan_.placement.trip == 1 && part == Part::kLoop) leave_after(phase, item);
-      }
+      for (const PhaseItem& item : loop[phase].items) emit_item(item, trip, part);
       if (part == Part::kPrologue) emit_next_loads();
       if (!needs_barrier(phase, trip, part)) continue;
       const std::vector<DueWait> due = waits_due(phase, trip, part);
