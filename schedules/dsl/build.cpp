@@ -119,13 +119,16 @@ class LoopBuilder {
   // iterations past the end is left out of it, loads and their latency above all. The last trip's registers and LDS
   // depend on which copy of the loop body came before, so each has its own.
   void emit_loop() {
+    // The counter runs below the iterations left by what a trip needs: the borrow of its subtraction ends the loop.
+    constexpr std::int32_t kLeast = 2;
     const auto trip = static_cast<std::int32_t>(plan_.placement.trip);
     const std::uint32_t bodies = plan_.unroll / plan_.placement.trip;
     std::vector<jit::Label> last;
     for (std::uint32_t body = 0; body < bodies; ++body) last.push_back(listing_.new_label());
     const jit::Label top = listing_.new_label();
     glue("loop", [&](StageWriter& w) {
-      w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{1}}, "more than one iteration?");
+      w.op(Op::kSSubU32, {w.trips(), w.trips(), jit::Imm{kLeast}});
+      w.op(Op::kSCmpGeI32, {w.trips(), jit::Imm{0}}, "two iterations?");
       w.op(Op::kSCbranchScc0, {last.front()});
       w.place(top);
     });
@@ -133,15 +136,14 @@ class LoopBuilder {
       emit_trip(body, Part::kLoop);
       const bool back = body + 1 == bodies;
       glue("loop", [&](StageWriter& w) {
-        w.op(Op::kSSubU32, {w.trips(), w.trips(), jit::Imm{trip}});
-        w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{1}}, "still more than one?");
-        w.op(back ? Op::kSCbranchScc1 : Op::kSCbranchScc0, {back ? top : last[body + 1]});
+        w.op(Op::kSSubU32, {w.trips(), w.trips(), jit::Imm{trip}}, "SCC: fewer than two iterations left");
+        w.op(back ? Op::kSCbranchScc0 : Op::kSCbranchScc1, {back ? top : last[body + 1]});
       });
     }
     for (std::uint32_t body = 0; body < bodies; ++body) {
       glue("loop", [&](StageWriter& w) {
         w.place(last[body]);
-        w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{0}}, "one more?");
+        w.op(Op::kSCmpGtI32, {w.trips(), jit::Imm{-kLeast}}, "one more?");
         w.op(Op::kSCbranchScc0, {exit_});
       });
       emit_trip(body, Part::kLast);
