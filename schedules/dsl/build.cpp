@@ -207,7 +207,7 @@ class LoopBuilder {
         });
       }
       for (const PhaseItem& item : loop[phase].items) emit_item(item, trip, part);
-      if (part == Part::kPrologue) emit_next_loads();
+      if (part == Part::kPrologue && started_) emit_early_loads(trip * static_cast<std::int64_t>(loop.size()) + phase);
       if (!needs_barrier(phase, trip, part)) continue;
       const std::vector<DueWait> due = waits_due(phase, trip, part);
       // Before the first wait there is nothing that a barrier would publish.
@@ -222,18 +222,23 @@ class LoopBuilder {
     return part == Part::kPrologue && early_.count({plan_.placed(ref).stage, iteration_of(ref, trip)}) != 0;
   }
 
-  // Behind the first phase with work: loads of later prologue phases (early_loads.h), then the rest of setup under the
-  // latency of all these.
-  void emit_next_loads() {
-    if (!started_ || early_done_) return;
-    early_done_ = true;
-    for (const auto& [ref, iteration] : early_loads(plan_)) {
-      const Stage* stage = plan_.placed(ref).stage;
-      if (!early_.emplace(stage, iteration).second) continue;
-      settle_before(ref);
-      emit_stage(ref, iteration, listing_.code);
+  // At the end of the prologue's phase `epoch`: loads of later phases (early_loads.h), and behind the first phase with
+  // work the rest of setup, under the latency of its loads and these.
+  void emit_early_loads(std::int64_t epoch) {
+    const bool first = !early_left_;
+    if (first) early_left_ = early_loads(plan_);
+    std::vector<EarlyLoad> left;
+    for (const EarlyLoad& load : *early_left_) {
+      if (first) early_.emplace(plan_.placed(load.ref).stage, load.iteration);
+      if (!waiting_ && load.epoch > epoch + 1) {
+        left.push_back(load);
+        continue;
+      }
+      settle_before(load.ref);
+      emit_stage(load.ref, load.iteration, listing_.code);
     }
-    settle_under_loads();
+    early_left_ = std::move(left);
+    if (first) settle_under_loads();
   }
 
   void emit_item(const PhaseItem& item, std::int64_t trip, Part part) {
@@ -290,7 +295,7 @@ class LoopBuilder {
   bool waiting_ = false;                                   // LDS traffic has been waited for
   bool started_ = false;                                   // a phase with work has been emitted
   std::set<std::pair<const Stage*, std::int64_t>> early_;  // loads that have left their place in the prologue
-  bool early_done_ = false;
+  std::optional<std::vector<EarlyLoad>> early_left_;       // those not emitted yet, from the first phase with work on
 };
 
 }  // namespace

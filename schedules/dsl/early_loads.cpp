@@ -40,23 +40,23 @@ class Search {
     if (iteration != next) return;
     if (epoch != *first_) {
       if (!may_be_early(*plan_.placed(ref).stage, iteration, epoch)) return;
-      loads_.push_back({ref, iteration});
+      loads_.push_back({ref, iteration, epoch});
     }
     ++next;
   }
 
   [[nodiscard]] bool may_be_early(const Stage& stage, std::int64_t iteration, std::int64_t epoch) const {
-    constexpr std::int64_t kShortestSlack = 2;  // phases that a load has which is in time where it stands
-    std::int64_t slack = std::numeric_limits<std::int64_t>::max();
+    std::optional<std::int64_t> waited;
     for (const Access& access : stage.accesses) {
       if (plan_.algorithm->find_tile(access.tile)->space != TileSpace::kLds) {
         if (shared(access.tile, stage)) return false;
         continue;
       }
       if (access.kind != AccessKind::kWrite || iteration >= plan_.copies(access.tile)) return false;
-      slack = std::min(slack, wait_for(access.tile, iteration) - epoch);
+      const std::int64_t first = wait_for(access.tile, iteration);
+      waited = waited ? std::min(*waited, first) : first;
     }
-    return iteration == 0 || slack < kShortestSlack;
+    return waited && (iteration == 0 || *waited == epoch);
   }
 
   [[nodiscard]] bool shared(const std::string& tile, const Stage& stage) const {
