@@ -49,7 +49,7 @@ class Fp8Mutants : public testing::TestWithParam<Kernel> {
     case_.spec.row_sum = GetParam().sum;
     case_.spread = 3.0;
     inputs_ = make_fp8_inputs(case_);
-    const auto algorithm = schedules::attention_forward_fp8(case_.spec).value();
+    const auto algorithm = schedules::attention_forward_fp8(case_.spec, {}).value();
     const auto placement =
         schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "fp8_pingpong")->placement).value();
     const auto plan = schedules::make_plan(algorithm, placement).value();

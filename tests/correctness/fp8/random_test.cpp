@@ -61,7 +61,7 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
   const bool two_paths = drawn.form == ScoreForm::kFolded && drawn.exponents == BlockExponents::kUsed;
   if (two_paths) expect_both_paths(model, *device);
 
-  const auto algorithm = schedules::attention_forward_fp8(spec);
+  const auto algorithm = schedules::attention_forward_fp8(spec, {});
   ASSERT_TRUE(algorithm) << to_string(algorithm.error());
   std::mt19937 random(20260102);
   std::set<std::string> seen;

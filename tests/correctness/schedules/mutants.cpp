@@ -73,7 +73,7 @@ std::string describe(std::size_t i) {
 }  // namespace
 
 const schedules::Plan& original_plan() {
-  static const auto algorithm = schedules::attention_forward(probe_spec({})).value();
+  static const auto algorithm = schedules::attention_forward(probe_spec({}), {}).value();
   static const auto placement =
       schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "pingpong")->placement).value();
   static const auto plan = schedules::make_plan(algorithm, placement).value();

@@ -62,7 +62,7 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   const auto expected = probe.run(reference->object, reference->info.symbol, reference->info.waves);
   ASSERT_TRUE(expected) << to_string(expected.error());
 
-  const auto algorithm = schedules::attention_forward(probe_spec({}));
+  const auto algorithm = schedules::attention_forward(probe_spec({}), {});
   const auto naive = schedules::parse_placement(schedules::kNaivePlacement).value();
   const auto pingpong =
       schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "pingpong")->placement).value();
