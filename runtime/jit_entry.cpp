@@ -91,9 +91,9 @@ class Service final : public JitService {
                                                const std::vector<schedules::Placement>& starts,
                                                const schedules::SearchOptions& options,
                                                const schedules::SearchCalls& calls) const override {
-    Expected<schedules::Algorithm> algorithm = schedules::algorithm_of(spec, starts.front());
-    if (!algorithm) return tl::unexpected(std::move(algorithm.error()));
-    return schedules::search(*algorithm, starts, options, calls);
+    schedules::SearchCalls with_algorithms = calls;
+    with_algorithms.algorithm = [&](const schedules::Placement& p) { return schedules::algorithm_of(spec, p); };
+    return schedules::search(starts, options, with_algorithms);
   }
 
   std::string llvm_version() const override { return jit::llvm_version(); }

@@ -35,7 +35,8 @@ class JitService {
   [[nodiscard]] virtual Status check_profile_parameters(std::span<const std::string> parameters) const = 0;
   [[nodiscard]] virtual Expected<std::string> draw(const LaunchProfile& profile, Picture picture,
                                                    const PictureOptions& options) const = 0;
-  // schedules::search() over the placements of a kernel, whose own is not looked at.
+  // schedules::search() over the placements of a kernel, whose own is not looked at; it
+  // puts in `calls.algorithm`.
   [[nodiscard]] virtual Expected<schedules::Found> search_placements(const schedules::KernelSpec& spec,
                                                                      const std::vector<schedules::Placement>& starts,
                                                                      const schedules::SearchOptions& options,

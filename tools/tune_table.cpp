@@ -77,6 +77,15 @@ struct RowWalk {
   Walk walk;
 };
 
+// The row, and what the table has with another number of queries a wave.
+Expected<std::vector<std::string>> starts_of(const AttentionProblem& problem, const TuneRow& row) {
+  Expected<std::vector<std::string>> starts = tune_starts(problem);
+  if (starts && std::ranges::find(*starts, row.placement) == starts->end()) {
+    starts->insert(starts->begin(), row.placement);
+  }
+  return starts;
+}
+
 Expected<RowWalk> walk_row(const TableRequest& request, const TuneRow& row) {
   const Expected<AttentionProblem> problem = parse_problem(row.problem);
   if (!problem) {
@@ -91,7 +100,11 @@ Expected<RowWalk> walk_row(const TableRequest& request, const TuneRow& row) {
   if (!begun) {
     return tl::unexpected<Error>(begun.error());
   }
-  one.tune.starts = begun->value_or(std::vector{row.placement});
+  Expected<std::vector<std::string>> starts = *begun ? **begun : starts_of(*problem, row);
+  if (!starts) {
+    return tl::unexpected<Error>(starts.error());
+  }
+  one.tune.starts = *std::move(starts);
   bool seen = false;
   one.step = [&](const TuneStep& step) { seen = seen || same_schedule(step.trial.placement, row.placement); };
   Expected<Walk> walked = walk(one);

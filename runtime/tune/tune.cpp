@@ -139,9 +139,10 @@ Status check_parameters(const TuneOptions& options) {
 }
 
 Expected<std::vector<schedules::Placement>> starts_of(const AttentionProblem& problem, const TuneOptions& options) {
-  const std::vector<std::string> names = options.starts.empty() ? std::vector<std::string>{""} : options.starts;
+  Expected<std::vector<std::string>> names = options.starts.empty() ? tune_starts(problem) : options.starts;
+  if (!names) return tl::unexpected(std::move(names.error()));
   std::vector<schedules::Placement> starts;
-  for (const std::string& name : names) {
+  for (const std::string& name : *names) {
     Expected<KernelChoice> choice = choose_kernel(problem, name);
     if (!choice) return tl::unexpected(std::move(choice.error()));
     Expected<schedules::Placement> placement = schedules::parse_placement(choice->spec.placement);
@@ -180,6 +181,21 @@ Status check_tune_options(const TuneOptions& options) {
   }
   if (options.trials < 1) return make_error(ErrorCode::kInvalidArgument, "trials is 0; at least 1 is needed");
   return check_parameters(options);
+}
+
+Expected<std::vector<std::string>> tune_starts(const AttentionProblem& problem) {
+  Expected<KernelChoice> choice = choose_kernel(problem);
+  if (!choice) return tl::unexpected(std::move(choice.error()));
+  Expected<schedules::Placement> chosen = schedules::parse_placement(choice->spec.placement);
+  if (!chosen) return tl::unexpected(std::move(chosen.error()));
+  std::vector<std::string> starts{choice->spec.placement};
+  for (const schedules::Row& row : schedules::kernel_table()) {
+    if (!row.mismatch(choice->spec).empty()) continue;
+    Expected<schedules::Placement> placement = schedules::parse_placement(row.placement);
+    if (!placement) return tl::unexpected(std::move(placement.error()));
+    if (placement->queries != chosen->queries) starts.emplace_back(row.placement);
+  }
+  return starts;
 }
 
 Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& options) {

@@ -159,6 +159,7 @@ class Walk {
         if (i + 1 < items.size()) weave(p, i);
         if (items[i].streams.size() < 2) continue;
         unweave(p, i);
+        change_pace(p, i);
         for (std::size_t s = 0; s < items[i].streams.size(); ++s) change_weight(p, i, s);
       }
     }
@@ -183,6 +184,13 @@ class Walk {
     items.erase(items.begin() + static_cast<std::ptrdiff_t>(i));
     items.insert(items.begin() + static_cast<std::ptrdiff_t>(i), single.begin(), single.end());
     offer(change, std::move(apart));
+  }
+
+  void change_pace(std::size_t p, std::size_t i) {
+    Placement moved = from_;
+    PhaseItem& item = moved.loop[p].items[i];
+    item.paced = !item.paced;
+    offer(text_of(item) + (item.paced ? " paced by matrix cycles" : " paced by counts"), std::move(moved));
   }
 
   void change_weight(std::size_t p, std::size_t i, std::size_t s) {

@@ -1,9 +1,11 @@
 #include "schedules/tune/search.h"
 
+#include <algorithm>
+#include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
-#include "schedules/dsl/algorithm.h"
 #include "schedules/dsl/plan.h"
 #include "schedules/tune/moves.h"
 
@@ -33,26 +35,24 @@ class Random {
 
 struct Candidate {
   Placement placement;
-  Trial trial;
+  std::shared_ptr<const Algorithm> algorithm;
+  Trial trial = {};
 };
 
 class Search {
  public:
-  Search(const Algorithm& algorithm, const SearchOptions& options, const SearchCalls& calls)
-      : algorithm_(algorithm), options_(options), calls_(calls), random_(options.seed) {}
+  Search(const SearchOptions& options, const SearchCalls& calls)
+      : options_(options), calls_(calls), random_(options.seed) {}
 
   Expected<Found> run(const std::vector<Placement>& starts) {
     if (Status status = begin(starts); !status) return tl::unexpected(std::move(status.error()));
-    Candidate current = *best_;
-    while (!over()) {
-      Expected<std::optional<Candidate>> next = better_neighbour(current);
-      if (!next) return tl::unexpected(std::move(next.error()));
-      if (!*next) next = kicked();
-      if (!next) return tl::unexpected(std::move(next.error()));
-      if (!*next) break;  // nowhere to go
-      current = std::move(**next);
+    std::uint64_t left = best_.size();
+    for (auto& [queries, best] : best_) {
+      limit_ = trials_ + (options_.trials - std::min(options_.trials, trials_)) / left--;
+      if (Status walked = walk(best); !walked) return tl::unexpected(std::move(walked.error()));
     }
-    return Found{best_->placement, best_->trial, trials_};
+    const Candidate& best = *overall_;
+    return Found{best.placement, best.trial, trials_};
   }
 
  private:
@@ -60,29 +60,54 @@ class Search {
     if (starts.empty()) return make_error(ErrorCode::kInvalidArgument, "no placement to start from");
     std::vector<std::string> reasons;
     for (const Placement& start : starts) {
-      if (Expected<Plan> plan = make_plan(algorithm_, start); !plan) return tl::unexpected(std::move(plan.error()));
+      Expected<Algorithm> algorithm = calls_.algorithm(start);
+      if (!algorithm) return tl::unexpected(std::move(algorithm.error()));
+      if (Expected<Plan> plan = make_plan(*algorithm, start); !plan) return tl::unexpected(std::move(plan.error()));
       if (!seen_.insert(unparse(start)).second) continue;
-      Expected<Trial> trial = attempt("start", start);
-      if (!trial) return tl::unexpected(std::move(trial.error()));
-      if (!trial->cost) reasons.push_back(start.name + ": " + trial->why);
+      Candidate candidate{start, std::make_shared<const Algorithm>(*std::move(algorithm))};
+      if (Status tried = attempt("start", candidate); !tried) return tried;
+      if (!candidate.trial.cost) reasons.push_back(start.name + ": " + candidate.trial.why);
     }
-    if (best_) return {};
+    if (overall_ != nullptr) return {};
     return make_error(ErrorCode::kInvalidArgument, "no placement to start from is of use", std::move(reasons));
   }
 
-  Expected<Trial> attempt(const std::string& change, const Placement& placement) {
-    Expected<Trial> trial = calls_.try_out(placement);
-    if (!trial) return trial;
-    ++trials_;
-    const bool best = trial->cost && (!best_ || trial->better_than(best_->trial));
-    if (best) best_ = Candidate{placement, *trial};
-    if (calls_.step) ended_ = !calls_.step({trials_, change, placement, *trial, best});
-    return trial;
+  // From the best of the starts with its number of queries, which the walk makes better.
+  Status walk(const Candidate& best) {
+    sideways_ = 0;
+    Candidate current = best;
+    while (!over()) {
+      Expected<std::optional<Candidate>> next = better_neighbour(current);
+      if (!next) return tl::unexpected(std::move(next.error()));
+      if (!*next) next = kicked(best);
+      if (!next) return tl::unexpected(std::move(next.error()));
+      if (!*next) break;  // nowhere to go
+      current = std::move(**next);
+    }
+    return {};
   }
 
-  [[nodiscard]] bool over() const { return ended_ || trials_ >= options_.trials; }
+  // Fills in the candidate's trial.
+  Status attempt(const std::string& change, Candidate& candidate) {
+    Expected<Trial> trial = calls_.try_out(candidate.placement);
+    if (!trial) return tl::unexpected(std::move(trial.error()));
+    candidate.trial = *std::move(trial);
+    ++trials_;
+    const bool best = candidate.trial.cost && (overall_ == nullptr || candidate.trial.better_than(overall_->trial));
+    if (candidate.trial.cost) {
+      auto [own, first] = best_.try_emplace(candidate.placement.queries, candidate);
+      if (!first && candidate.trial.better_than(own->second.trial)) own->second = candidate;
+      if (best) overall_ = &own->second;
+    }
+    if (calls_.step) ended_ = !calls_.step({trials_, change, candidate.placement, candidate.trial, best});
+    return {};
+  }
 
-  [[nodiscard]] bool legal(const Placement& placement) const { return make_plan(algorithm_, placement).has_value(); }
+  [[nodiscard]] bool over() const { return ended_ || trials_ >= limit_; }
+
+  static bool legal(const Candidate& candidate) {
+    return make_plan(*candidate.algorithm, candidate.placement).has_value();
+  }
 
   void shuffle(std::vector<Move>& list) {
     for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random_.below(i)]);
@@ -91,21 +116,19 @@ class Search {
   // The first in random order that is better; else the first that is as good, some times in a row: what needs two steps
   // (a copy more, and then the use of it) costs the same in between. Nothing when there is none or no trial is left.
   Expected<std::optional<Candidate>> better_neighbour(const Candidate& current) {
-    std::vector<Move> list = moves(algorithm_, current.placement);
+    std::vector<Move> list = moves(*current.algorithm, current.placement);
     shuffle(list);
     std::optional<Candidate> equal;
     for (Move& move : list) {
       if (over()) break;
-      if (!seen_.insert(unparse(move.placement)).second || !legal(move.placement)) continue;
-      Expected<Trial> trial = attempt(move.change, move.placement);
-      if (!trial) return tl::unexpected(std::move(trial.error()));
-      if (trial->better_than(current.trial)) {
+      Candidate next{std::move(move.placement), current.algorithm};
+      if (!seen_.insert(unparse(next.placement)).second || !legal(next)) continue;
+      if (Status tried = attempt(move.change, next); !tried) return tl::unexpected(std::move(tried.error()));
+      if (next.trial.better_than(current.trial)) {
         sideways_ = 0;
-        return Candidate{std::move(move.placement), std::move(*trial)};
+        return next;
       }
-      if (!equal && trial->cost && !current.trial.better_than(*trial)) {
-        equal = Candidate{std::move(move.placement), std::move(*trial)};
-      }
+      if (!equal && next.trial.cost && !current.trial.better_than(next.trial)) equal = std::move(next);
     }
     if (sideways_ == kMostSideways) equal.reset();
     sideways_ = equal ? sideways_ + 1 : 0;
@@ -113,38 +136,42 @@ class Search {
   }
 
   // Some legal steps away from the best, to a placement not seen before that is of use.
-  Expected<std::optional<Candidate>> kicked() {
+  Expected<std::optional<Candidate>> kicked(const Candidate& best) {
     for (int attempts = 0; attempts < kKickAttempts && !over(); ++attempts) {
-      Placement placement = best_->placement;
+      Candidate next{best.placement, best.algorithm};
       std::string change = "from the best:";
       const auto kicks = kLeastKicks + static_cast<int>(random_.below(kMostKicks - kLeastKicks + 1));
-      for (int kick = 0; kick < kicks; ++kick) {
-        std::vector<Move> list = moves(algorithm_, placement);
-        shuffle(list);
-        for (Move& move : list) {
-          if (!legal(move.placement)) continue;
-          change += " " + move.change + ";";
-          placement = std::move(move.placement);
-          break;
-        }
-      }
-      if (!seen_.insert(unparse(placement)).second) continue;
-      Expected<Trial> trial = attempt(change, placement);
-      if (!trial) return tl::unexpected(std::move(trial.error()));
-      if (trial->cost) return Candidate{std::move(placement), std::move(*trial)};
+      for (int kick = 0; kick < kicks; ++kick) change += kick_away(next);
+      if (!seen_.insert(unparse(next.placement)).second) continue;
+      if (Status tried = attempt(change, next); !tried) return tl::unexpected(std::move(tried.error()));
+      if (next.trial.cost) return next;
     }
     return std::nullopt;
   }
 
-  const Algorithm& algorithm_;
+  // One random legal step, and what it was.
+  std::string kick_away(Candidate& candidate) {
+    std::vector<Move> list = moves(*candidate.algorithm, candidate.placement);
+    shuffle(list);
+    for (Move& move : list) {
+      Candidate next{std::move(move.placement), candidate.algorithm};
+      if (!legal(next)) continue;
+      candidate = std::move(next);
+      return " " + move.change + ";";
+    }
+    return {};
+  }
+
   const SearchOptions& options_;
   const SearchCalls& calls_;
   Random random_;
   std::set<std::string> seen_;
-  std::optional<Candidate> best_;
+  std::map<std::uint32_t, Candidate> best_;  // by queries of a wave
+  const Candidate* overall_ = nullptr;       // the best of all, in best_
   std::uint64_t trials_ = 0;
-  bool ended_ = false;  // by the caller
-  int sideways_ = 0;    // steps in a row that gained nothing
+  std::uint64_t limit_ = 0;  // of trials_, for the walk that goes on
+  bool ended_ = false;       // by the caller
+  int sideways_ = 0;         // steps in a row that gained nothing
 };
 
 }  // namespace
@@ -155,9 +182,8 @@ bool Trial::better_than(const Trial& other) const {
   return tie_break < other.tie_break;
 }
 
-Expected<Found> search(const Algorithm& algorithm, const std::vector<Placement>& starts, const SearchOptions& options,
-                       const SearchCalls& calls) {
-  return Search(algorithm, options, calls).run(starts);
+Expected<Found> search(const std::vector<Placement>& starts, const SearchOptions& options, const SearchCalls& calls) {
+  return Search(options, calls).run(starts);
 }
 
 }  // namespace zyfa::schedules

@@ -1,6 +1,7 @@
 // Looks for the placement of least cost by steps of moves.h: from the best of some starts to any neighbour that is
 // better (or, some times in a row, as good), and when there is none, some random steps away from the best one and on
-// from there.
+// from there. No step leads from one number of queries a wave to another, whose stages are others: starts of both mean
+// a walk for each, with half of the trials.
 //
 // What a placement costs is the caller's business. The walk is a pure function of its arguments and of the costs, so a
 // caller that remembers costs can repeat an interrupted walk up to where it stopped and go on.
@@ -12,12 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "schedules/dsl/algorithm.h"
 #include "schedules/select/placement.h"
 #include "zyfa/error.h"
 
 namespace zyfa::schedules {
-
-struct Algorithm;
 
 // What became of a placement that was tried.
 struct Trial {
@@ -48,14 +48,16 @@ struct Found {
 };
 
 struct SearchCalls {
+  // In whose stages a start is written (algorithm_of()); its steps keep them.
+  std::function<Expected<Algorithm>(const Placement&)> algorithm = {};
   // An error ends the search and is returned.
-  std::function<Expected<Trial>(const Placement&)> try_out;
+  std::function<Expected<Trial>(const Placement&)> try_out = {};
   std::function<bool(const SearchStep&)> step = {};  // after each, false ends the walk; may be empty
 };
 
 // No placement is tried twice. kScheduleError: a start is not legal (make_plan()); kInvalidArgument: no start, or none
 // of the starts is of use (details: why).
-[[nodiscard]] Expected<Found> search(const Algorithm& algorithm, const std::vector<Placement>& starts,
-                                     const SearchOptions& options, const SearchCalls& calls);
+[[nodiscard]] Expected<Found> search(const std::vector<Placement>& starts, const SearchOptions& options,
+                                     const SearchCalls& calls);
 
 }  // namespace zyfa::schedules

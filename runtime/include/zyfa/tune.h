@@ -48,7 +48,9 @@ struct TuneOptions {
   std::int64_t tokens = 4096;
   std::uint64_t seed = 1;                    // of the walk
   std::uint64_t trials = 200;                // stops after so many, the starts included
-  std::vector<std::string> starts = {};      // names of rows or placements in text form; empty: the table's choice
+  // Names of rows or placements in text form; empty: tune_starts(). Starts of 32 and of 64 queries a wave mean a walk for
+  // each with half of the trials.
+  std::vector<std::string> starts = {};
   std::vector<std::string> parameters = {};  // of the cycle model, "name=value" (zyfa/profile.h)
   // Further sets, each beside `parameters` in a replay of its own, whose cycles count as much: so that a placement does
   // not lean on one end of what is uncertain.
@@ -64,6 +66,10 @@ struct TuneOptions {
 // kInvalidArgument: names the value and what is allowed; kDeviceUnavailable: parameters without libzyfa_jit, which
 // knows them.
 [[nodiscard]] ZYFA_API Status check_tune_options(const TuneOptions& options);
+
+// Where a walk without starts begins, as texts: the table's choice, and the rows for the problem whose waves have
+// another number of queries. kUnsupported (problem, details: every reason).
+[[nodiscard]] ZYFA_API Expected<std::vector<std::string>> tune_starts(const AttentionProblem& problem);
 
 struct TuneResult {
   TuneTrial start, best;  // start: the first of the starts

@@ -94,6 +94,8 @@ TEST(Moves, TwoIterationsOfATripAreEachPhaseTwice) {
 }
 
 // Barriers, then leads; unlucky: the count of copies is not allowed to matter.
+Expected<Algorithm> of_small(const Placement&) { return small_algorithm(); }
+
 double toy_cost(const Placement& p) {
   double cost = 10.0 * static_cast<double>(p.loop.size()) + (p.groups == 1 ? 5 : 0) + (p.waves == 4 ? 3 : 0);
   for (const Phase& phase : p.loop) {
@@ -108,7 +110,7 @@ TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
   const Algorithm algorithm = small_algorithm();
   std::map<std::string, int> tried;
   std::uint64_t steps = 0;
-  const SearchCalls calls{.try_out = [&](const Placement& p) -> Expected<Trial> {
+  const SearchCalls calls{.algorithm = of_small, .try_out = [&](const Placement& p) -> Expected<Trial> {
                             ++tried[unparse(p)];
                             return Trial{.cost = toy_cost(p)};
                           },
@@ -118,7 +120,7 @@ TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
                                 return true;
                               }};
   const auto found =
-      search(algorithm, {parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {.seed = 3, .trials = 800}, calls);
+      search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {.seed = 3, .trials = 800}, calls);
   ASSERT_TRUE(found) << to_string(found.error());
   EXPECT_EQ(found->trial.cost, 10.0) << unparse(found->placement);
   EXPECT_TRUE(make_plan(algorithm, found->placement));
@@ -132,13 +134,13 @@ TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
 
 std::vector<std::string> walk(std::uint64_t seed) {
   std::vector<std::string> texts;
-  const SearchCalls calls{.try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
+  const SearchCalls calls{.algorithm = of_small, .try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
                           .step =
                               [&](const SearchStep& step) {
                                 texts.push_back(unparse(step.placement));
                                 return true;
                               }};
-  EXPECT_TRUE(search(small_algorithm(), {parse("name=p;waves=4;groups=1;loop=load|use,sum")},
+  EXPECT_TRUE(search({parse("name=p;waves=4;groups=1;loop=load|use,sum")},
                      {.seed = seed, .trials = 200}, calls));
   return texts;
 }
@@ -149,10 +151,35 @@ TEST(TuneSearch, IsAFunctionOfTheSeed) {
   EXPECT_EQ(walk(1).size(), 200U);
 }
 
+// 64 queries cost 5 more: the walk of 32 alone would win, and both have their half of the trials.
+TEST(TuneSearch, WalksFromEachNumberOfQueries) {
+  std::map<std::uint32_t, std::uint64_t> tried;
+  std::set<std::uint32_t> asked;
+  const SearchCalls calls{.algorithm =
+                              [&](const Placement& p) {
+                                asked.insert(p.queries);
+                                return of_small(p);
+                              },
+                          .try_out = [&](const Placement& p) -> Expected<Trial> {
+                            ++tried[p.queries];
+                            return Trial{.cost = toy_cost(p) + (p.queries == 64 ? 5 : 0)};
+                          }};
+  const auto found = search({parse("name=wide;waves=4;queries=64;groups=1;loop=load|use,sum"),
+                             parse("name=p;waves=4;groups=1;loop=load|use,sum")},
+                            {.seed = 3, .trials = 300}, calls);
+  ASSERT_TRUE(found) << to_string(found.error());
+  EXPECT_EQ(asked, (std::set<std::uint32_t>{32, 64}));
+  EXPECT_EQ(tried[32] + tried[64], 300U);
+  EXPECT_GE(tried[32], 149U);
+  EXPECT_GE(tried[64], 149U);
+  EXPECT_EQ(found->placement.queries, 32U);
+  EXPECT_EQ(found->trial.cost, toy_cost(found->placement));
+}
+
 TEST(TuneSearch, EndsWhenTheCallerSaysSo) {
-  const SearchCalls calls{.try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
+  const SearchCalls calls{.algorithm = of_small, .try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
                           .step = [](const SearchStep& step) { return step.number < 7; }};
-  const auto found = search(small_algorithm(), {parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
+  const auto found = search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->trials, 7U);
 }
@@ -168,22 +195,24 @@ TEST(TuneSearch, TieBreakDecidesAmongEqualCosts) {
 TEST(TuneSearch, RefusesStartsThatAreNoUse) {
   const Algorithm algorithm = small_algorithm();
   const SearchCalls calls{
+      .algorithm = of_small,
       .try_out = [](const Placement&) -> Expected<Trial> { return Trial{.cost = {}, .why = "too slow"}; }};
-  const auto none = search(algorithm, {}, {}, calls);
+  const auto none = search({}, {}, calls);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
-  const auto illegal = search(algorithm, {parse("name=p;waves=4;groups=1;loop=use|load,sum")}, {}, calls);
+  const auto illegal = search({parse("name=p;waves=4;groups=1;loop=use|load,sum")}, {}, calls);
   ASSERT_FALSE(illegal);
   EXPECT_EQ(illegal.error().code, ErrorCode::kScheduleError);
-  const auto useless = search(algorithm, {parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
+  const auto useless = search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
   ASSERT_FALSE(useless);
   EXPECT_THAT(useless.error().details, Contains(HasSubstr("p: too slow")));
 }
 
 TEST(TuneSearch, AnErrorOfATrialEndsIt) {
   const SearchCalls calls{
+      .algorithm = of_small,
       .try_out = [](const Placement&) -> Expected<Trial> { return make_error(ErrorCode::kDeviceError, "gone"); }};
-  const auto found = search(small_algorithm(), {parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
+  const auto found = search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().message, "gone");
 }
