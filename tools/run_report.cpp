@@ -63,6 +63,7 @@ OrderedJson to_json(const RunReport& r) {
           {"layer", r.info.layer},
           {"llvm", r.info.llvm_version},
           {"vgprs", r.info.vgprs},
+          {"agprs", r.info.agprs},
           {"lds_bytes", r.info.lds_bytes},
           {"instructions", r.info.instructions},
           {"helpers", helpers_json(r.info)},
@@ -101,8 +102,8 @@ void print_text(const RunReport& r) {
                               r.softmax_scale, r.scale_origin));
   line("key", r.info.key);
   line("schedule", fmt::format("{}: {}", r.info.schedule_row, r.info.schedule));
-  line("kernel", fmt::format("{}; {} instructions, {} VGPRs, {} bytes of LDS", source_text(r.info), r.info.instructions,
-                             r.info.vgprs, r.info.lds_bytes));
+  line("kernel", fmt::format("{}; {} instructions, {} VGPRs, {} AGPRs, {} bytes of LDS", source_text(r.info),
+                             r.info.instructions, r.info.vgprs, r.info.agprs, r.info.lds_bytes));
   for (const HelperKernel& helper : r.info.helpers) {
     line("helper", fmt::format("{}, {}; {}", helper.description, kernel_source_name(helper.source), helper.key));
   }
