@@ -87,12 +87,21 @@ class Service final : public JitService {
     return sim::draw_profile(profile, picture, options);
   }
 
-  Expected<schedules::Found> search_placements(const schedules::KernelSpec& spec,
+  Expected<schedules::Found> search_placements(std::span<const schedules::KernelSpec> specs,
                                                const std::vector<schedules::Placement>& starts,
                                                const schedules::SearchOptions& options,
                                                const schedules::SearchCalls& calls) const override {
     schedules::SearchCalls with_algorithms = calls;
-    with_algorithms.algorithm = [&](const schedules::Placement& p) { return schedules::algorithm_of(spec, p); };
+    with_algorithms.algorithms =
+        [&](const schedules::Placement& placement) -> Expected<std::vector<schedules::Algorithm>> {
+      std::vector<schedules::Algorithm> algorithms;
+      for (const schedules::KernelSpec& spec : specs) {
+        Expected<schedules::Algorithm> algorithm = schedules::algorithm_of(spec, placement);
+        if (!algorithm) return tl::unexpected(std::move(algorithm.error()));
+        algorithms.push_back(*std::move(algorithm));
+      }
+      return algorithms;
+    };
     return schedules::search(starts, options, with_algorithms);
   }
 

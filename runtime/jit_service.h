@@ -35,9 +35,9 @@ class JitService {
   [[nodiscard]] virtual Status check_profile_parameters(std::span<const std::string> parameters) const = 0;
   [[nodiscard]] virtual Expected<std::string> draw(const LaunchProfile& profile, Picture picture,
                                                    const PictureOptions& options) const = 0;
-  // schedules::search() over the placements of a kernel, whose own is not looked at; it
-  // puts in `calls.algorithm`.
-  [[nodiscard]] virtual Expected<schedules::Found> search_placements(const schedules::KernelSpec& spec,
+  // schedules::search() over the placements that all of some kernels can have, whose own are not looked at; it puts in
+  // `calls.algorithms`. The walk goes along the first one's stages.
+  [[nodiscard]] virtual Expected<schedules::Found> search_placements(std::span<const schedules::KernelSpec> specs,
                                                                      const std::vector<schedules::Placement>& starts,
                                                                      const schedules::SearchOptions& options,
                                                                      const schedules::SearchCalls& calls) const = 0;

@@ -96,6 +96,7 @@ Expected<RowWalk> walk_row(const TableRequest& request, const TuneRow& row) {
                   .log = (std::filesystem::path(request.logs) / (row.name + ".jsonl")).string(),
                   .title = row.name + ": "};
   one.tune.tokens = row.tokens;
+  one.tune.row = row.name;
   const Expected<std::optional<std::vector<std::string>>> begun = logged_starts(one.log);
   if (!begun) {
     return tl::unexpected<Error>(begun.error());

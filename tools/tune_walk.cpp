@@ -36,6 +36,7 @@ OrderedJson question_of(const WalkRequest& request) {
           {"tokens", tune.tokens},
           {"seed", tune.seed},
           {"starts", tune.starts},
+          {"row", tune.row},
           {"parameters", tune.parameters},
           {"also", tune.also},
           {"cost", "mean"},

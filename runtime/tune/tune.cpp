@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "runtime/jit_loader.h"
@@ -44,9 +45,11 @@ std::vector<std::string> with_more(const TuneOptions& options, const std::vector
 
 class Bench {
  public:
+  // `serves`: the kernels that a placement must be one for.
   static Expected<Bench> create(const AttentionProblem& problem, const TuneOptions& options,
-                                const std::string& reference) {
-    Bench bench(problem, options);
+                                const std::string& reference, const JitService& service,
+                                std::span<const schedules::KernelSpec> serves) {
+    Bench bench(problem, options, service, serves);
     Expected<std::unique_ptr<Sample>> strict = Sample::create(problem, kStrictShape, {.checks = SimChecks::kStrict});
     if (!strict) return tl::unexpected(std::move(strict.error()));
     bench.strict_ = *std::move(strict);
@@ -74,11 +77,35 @@ class Bench {
       return trial;
     }
     if (Status timed = time(trial); !timed) return tl::unexpected(std::move(timed.error()));
+    const std::optional<double> cost = tune_cost(trial);
+    if (!least_ || *cost < *least_) {
+      if (std::string why = refused_by_others(placement); !why.empty()) return TuneTrial{.placement = placement, .why = why};
+      least_ = cost;
+    }
     return trial;
   }
 
+  // A trial of an earlier run, as it would have been.
+  void remember(const TuneTrial& trial) {
+    const std::optional<double> cost = tune_cost(trial);
+    if (cost && (!least_ || *cost < *least_)) least_ = cost;
+  }
+
  private:
-  Bench(AttentionProblem problem, const TuneOptions& options) : problem_(problem), options_(&options) {}
+  Bench(AttentionProblem problem, const TuneOptions& options, const JitService& service,
+        std::span<const schedules::KernelSpec> serves)
+      : problem_(problem), options_(&options), service_(&service), serves_(serves) {}
+
+  // Registers are what kernels with the same stages may differ in. Empty when all have room; asked of the best alone.
+  [[nodiscard]] std::string refused_by_others(const std::string& placement) const {
+    for (schedules::KernelSpec spec : serves_.subspan(1)) {
+      spec.placement = placement;
+      if (const auto compiled = service_->compile_kernel(spec); !compiled) {
+        return "no placement for " + describe(spec) + ": " + reason(compiled.error());
+      }
+    }
+    return {};
+  }
 
   Expected<std::vector<std::byte>> strict_result(const std::string& placement) {
     Expected<std::shared_ptr<Attention>> attention = strict_->compile(problem_, placement);
@@ -125,7 +152,23 @@ class Bench {
   const TuneOptions* options_;
   std::unique_ptr<Sample> strict_, timed_;
   std::vector<std::byte> expected_;
+  const JitService* service_;
+  std::span<const schedules::KernelSpec> serves_;  // the problem's own first
+  std::optional<double> least_;
 };
+
+// The problem's kernel, and those that the row serves beside it.
+Expected<std::vector<schedules::KernelSpec>> served(const schedules::KernelSpec& own, const std::string& name) {
+  std::vector<schedules::KernelSpec> specs{own};
+  if (name.empty()) return specs;
+  const schedules::Row* row = schedules::find_row(schedules::kernel_table(), name);
+  if (row == nullptr) return make_error(ErrorCode::kInvalidArgument, "no row of the table is named '" + name + "'");
+  if (std::string reason = row->mismatch(own); !reason.empty()) {
+    return make_error(ErrorCode::kInvalidArgument, "row '" + name + "' does not serve the problem: " + reason);
+  }
+  for (schedules::KernelSpec& spec : schedules::variants_of(*row)) specs.push_back(std::move(spec));
+  return specs;
+}
 
 Status check_parameters(const TuneOptions& options) {
   if (options.parameters.empty() && options.also.empty()) return {};
@@ -206,7 +249,10 @@ Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& op
   if (!starts) return tl::unexpected(std::move(starts.error()));
   Expected<const JitService*> service = jit_service();
   if (!service) return tl::unexpected(std::move(service.error()));
-  Expected<Bench> bench = Bench::create(problem, options, std::string(reference_row(choice->spec)->name));
+  Expected<std::vector<schedules::KernelSpec>> serves = served(choice->spec, options.row);
+  if (!serves) return tl::unexpected(std::move(serves.error()));
+  Expected<Bench> bench =
+      Bench::create(problem, options, std::string(reference_row(choice->spec)->name), **service, *serves);
   if (!bench) return tl::unexpected(std::move(bench.error()));
 
   std::map<std::string, TuneTrial> known;
@@ -218,6 +264,7 @@ Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& op
         const std::string text = unparse(placement);
         if (const auto found = known.find(text); found != known.end()) {
           latest = found->second;
+          bench->remember(latest);
         } else {
           Expected<TuneTrial> trial = bench->try_out(text);
           if (!trial) return tl::unexpected(std::move(trial.error()));
@@ -239,7 +286,7 @@ Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& op
             return !result.ended;
           }};
   Expected<schedules::Found> found =
-      (*service)->search_placements(choice->spec, *starts, {.seed = options.seed, .trials = options.trials}, calls);
+      (*service)->search_placements(*serves, *starts, {.seed = options.seed, .trials = options.trials}, calls);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (known.contains(result.best.placement)) {
     if (Status status = check_known(*bench, result.best); !status) return tl::unexpected(std::move(status.error()));

@@ -1,6 +1,7 @@
 #include "schedules/select/select.h"
 
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 #include "schedules/select/placement.h"
@@ -106,6 +107,30 @@ const Row* select_row(std::span<const Row> table, const KernelSpec& spec, Sequen
     if (row.use == RowUse::kSelected && row.mismatch(spec, length).empty()) return &row;
   }
   return nullptr;
+}
+
+std::vector<KernelSpec> variants_of(const Row& row) {
+  const KernelSpec first{.mask = MaskKind::kCausal, .lse = LseOutput::kWritten};
+  std::vector<KernelSpec> specs{first};
+  const auto vary = [&specs]<typename T>(T KernelSpec::* field, std::initializer_list<T> values) {
+    std::vector<KernelSpec> varied;
+    for (const KernelSpec& spec : specs) {
+      for (const T& value : values) (varied.emplace_back(spec)).*field = value;
+    }
+    specs = std::move(varied);
+  };
+  vary(&KernelSpec::element, {ElementType::kBf16, ElementType::kFp8E4M3, ElementType::kInt8});
+  vary(&KernelSpec::head_dim_qk, {128U, 192U});
+  vary(&KernelSpec::near_keys, {NearKeys::kSame, NearKeys::kBf16});
+  vary(&KernelSpec::probability, {ProbabilityRule::kLean, ProbabilityRule::kExact});
+  vary(&KernelSpec::form, {ScoreForm::kMultiplyAdd, ScoreForm::kFolded});
+  vary(&KernelSpec::block_exponents, {BlockExponents::kUsed, BlockExponents::kNone});
+  vary(&KernelSpec::row_sum, {RowSum::kSparse, RowSum::kDense});
+  std::erase_if(specs, [&](const KernelSpec& spec) {
+    const bool folds = spec.element == ElementType::kFp8E4M3 && spec.probability == ProbabilityRule::kLean;
+    return !row.mismatch(spec).empty() || (spec.form == ScoreForm::kFolded && !folds);
+  });
+  return specs;
 }
 
 const Row* find_row(std::span<const Row> table, std::string_view name) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "schedules/select/kernel_spec.h"
 #include "zyfa/error.h"
@@ -79,6 +80,8 @@ struct Row {
 // The first row of use kSelected that takes the spec (its placement is ignored) and the length, or nullptr.
 [[nodiscard]] const Row* select_row(std::span<const Row> table, const KernelSpec& spec,
                                     SequenceLength length = SequenceLength::kLong);
+// The attention kernels that differ in their stages and that the row serves: one mask, with LSE.
+[[nodiscard]] std::vector<KernelSpec> variants_of(const Row& row);
 [[nodiscard]] const Row* find_row(std::span<const Row> table, std::string_view name);
 
 // Canonical placement text of a row's name or of a placement in text form. kScheduleError when it is neither.

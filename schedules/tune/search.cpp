@@ -35,7 +35,7 @@ class Random {
 
 struct Candidate {
   Placement placement;
-  std::shared_ptr<const Algorithm> algorithm;
+  std::shared_ptr<const std::vector<Algorithm>> algorithms;
   Trial trial = {};
 };
 
@@ -60,11 +60,13 @@ class Search {
     if (starts.empty()) return make_error(ErrorCode::kInvalidArgument, "no placement to start from");
     std::vector<std::string> reasons;
     for (const Placement& start : starts) {
-      Expected<Algorithm> algorithm = calls_.algorithm(start);
-      if (!algorithm) return tl::unexpected(std::move(algorithm.error()));
-      if (Expected<Plan> plan = make_plan(*algorithm, start); !plan) return tl::unexpected(std::move(plan.error()));
+      Expected<std::vector<Algorithm>> algorithms = calls_.algorithms(start);
+      if (!algorithms) return tl::unexpected(std::move(algorithms.error()));
+      for (const Algorithm& algorithm : *algorithms) {
+        if (Expected<Plan> plan = make_plan(algorithm, start); !plan) return tl::unexpected(std::move(plan.error()));
+      }
       if (!seen_.insert(unparse(start)).second) continue;
-      Candidate candidate{start, std::make_shared<const Algorithm>(*std::move(algorithm))};
+      Candidate candidate{start, std::make_shared<const std::vector<Algorithm>>(*std::move(algorithms))};
       if (Status tried = attempt("start", candidate); !tried) return tried;
       if (!candidate.trial.cost) reasons.push_back(start.name + ": " + candidate.trial.why);
     }
@@ -106,7 +108,9 @@ class Search {
   [[nodiscard]] bool over() const { return ended_ || trials_ >= limit_; }
 
   static bool legal(const Candidate& candidate) {
-    return make_plan(*candidate.algorithm, candidate.placement).has_value();
+    return std::ranges::all_of(*candidate.algorithms, [&](const Algorithm& algorithm) {
+      return make_plan(algorithm, candidate.placement).has_value();
+    });
   }
 
   void shuffle(std::vector<Move>& list) {
@@ -116,12 +120,12 @@ class Search {
   // The first in random order that is better; else the first that is as good, some times in a row: what needs two steps
   // (a copy more, and then the use of it) costs the same in between. Nothing when there is none or no trial is left.
   Expected<std::optional<Candidate>> better_neighbour(const Candidate& current) {
-    std::vector<Move> list = moves(*current.algorithm, current.placement);
+    std::vector<Move> list = moves(current.algorithms->front(), current.placement);
     shuffle(list);
     std::optional<Candidate> equal;
     for (Move& move : list) {
       if (over()) break;
-      Candidate next{std::move(move.placement), current.algorithm};
+      Candidate next{std::move(move.placement), current.algorithms};
       if (!seen_.insert(unparse(next.placement)).second || !legal(next)) continue;
       if (Status tried = attempt(move.change, next); !tried) return tl::unexpected(std::move(tried.error()));
       if (next.trial.better_than(current.trial)) {
@@ -138,7 +142,7 @@ class Search {
   // Some legal steps away from the best, to a placement not seen before that is of use.
   Expected<std::optional<Candidate>> kicked(const Candidate& best) {
     for (int attempts = 0; attempts < kKickAttempts && !over(); ++attempts) {
-      Candidate next{best.placement, best.algorithm};
+      Candidate next{best.placement, best.algorithms};
       std::string change = "from the best:";
       const auto kicks = kLeastKicks + static_cast<int>(random_.below(kMostKicks - kLeastKicks + 1));
       for (int kick = 0; kick < kicks; ++kick) change += kick_away(next);
@@ -151,10 +155,10 @@ class Search {
 
   // One random legal step, and what it was.
   std::string kick_away(Candidate& candidate) {
-    std::vector<Move> list = moves(*candidate.algorithm, candidate.placement);
+    std::vector<Move> list = moves(candidate.algorithms->front(), candidate.placement);
     shuffle(list);
     for (Move& move : list) {
-      Candidate next{std::move(move.placement), candidate.algorithm};
+      Candidate next{std::move(move.placement), candidate.algorithms};
       if (!legal(next)) continue;
       candidate = std::move(next);
       return " " + move.change + ";";

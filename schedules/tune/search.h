@@ -48,8 +48,8 @@ struct Found {
 };
 
 struct SearchCalls {
-  // In whose stages a start is written (algorithm_of()); its steps keep them.
-  std::function<Expected<Algorithm>(const Placement&)> algorithm = {};
+  // In whose stages a start is written (algorithm_of()); its steps keep them. Placements must be legal for all.
+  std::function<Expected<std::vector<Algorithm>>(const Placement&)> algorithms = {};
   // An error ends the search and is returned.
   std::function<Expected<Trial>(const Placement&)> try_out = {};
   std::function<bool(const SearchStep&)> step = {};  // after each, false ends the walk; may be empty

@@ -51,6 +51,9 @@ struct TuneOptions {
   // Names of rows or placements in text form; empty: tune_starts(). Starts of 32 and of 64 queries a wave mean a walk for
   // each with half of the trials.
   std::vector<std::string> starts = {};
+  // A row of the kernel table whose placement is looked for, by name: a placement is of use only where it is one for
+  // every kernel that the row serves. Empty: the problem's kernel alone.
+  std::string row = {};
   std::vector<std::string> parameters = {};  // of the cycle model, "name=value" (zyfa/profile.h)
   // Further sets, each beside `parameters` in a replay of its own, whose cycles count as much: so that a placement does
   // not lean on one end of what is uncertain.
@@ -78,7 +81,7 @@ struct TuneResult {
 };
 
 // Runs on the simulator, on one thread of this host. kUnsupported (problem, details: every reason); kInvalidArgument
-// (tokens, trials, parameters, starts that are of no use); kScheduleError (a start that is no placement or not legal);
+// (tokens, trials, parameters, no such row or one that does not serve the problem, starts that are of no use); kScheduleError (a start that is no placement or not legal);
 // kDeviceUnavailable (no libzyfa_jit); kCorruptData (the best of TuneOptions::known does not come out as it says).
 [[nodiscard]] ZYFA_API Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& options = {});
 

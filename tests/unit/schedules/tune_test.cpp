@@ -94,7 +94,7 @@ TEST(Moves, TwoIterationsOfATripAreEachPhaseTwice) {
 }
 
 // Barriers, then leads; unlucky: the count of copies is not allowed to matter.
-Expected<Algorithm> of_small(const Placement&) { return small_algorithm(); }
+Expected<std::vector<Algorithm>> of_small(const Placement&) { return std::vector{small_algorithm()}; }
 
 double toy_cost(const Placement& p) {
   double cost = 10.0 * static_cast<double>(p.loop.size()) + (p.groups == 1 ? 5 : 0) + (p.waves == 4 ? 3 : 0);
@@ -110,7 +110,7 @@ TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
   const Algorithm algorithm = small_algorithm();
   std::map<std::string, int> tried;
   std::uint64_t steps = 0;
-  const SearchCalls calls{.algorithm = of_small, .try_out = [&](const Placement& p) -> Expected<Trial> {
+  const SearchCalls calls{.algorithms = of_small, .try_out = [&](const Placement& p) -> Expected<Trial> {
                             ++tried[unparse(p)];
                             return Trial{.cost = toy_cost(p)};
                           },
@@ -134,7 +134,7 @@ TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
 
 std::vector<std::string> walk(std::uint64_t seed) {
   std::vector<std::string> texts;
-  const SearchCalls calls{.algorithm = of_small, .try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
+  const SearchCalls calls{.algorithms = of_small, .try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
                           .step =
                               [&](const SearchStep& step) {
                                 texts.push_back(unparse(step.placement));
@@ -155,7 +155,7 @@ TEST(TuneSearch, IsAFunctionOfTheSeed) {
 TEST(TuneSearch, WalksFromEachNumberOfQueries) {
   std::map<std::uint32_t, std::uint64_t> tried;
   std::set<std::uint32_t> asked;
-  const SearchCalls calls{.algorithm =
+  const SearchCalls calls{.algorithms =
                               [&](const Placement& p) {
                                 asked.insert(p.queries);
                                 return of_small(p);
@@ -177,7 +177,7 @@ TEST(TuneSearch, WalksFromEachNumberOfQueries) {
 }
 
 TEST(TuneSearch, EndsWhenTheCallerSaysSo) {
-  const SearchCalls calls{.algorithm = of_small, .try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
+  const SearchCalls calls{.algorithms = of_small, .try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
                           .step = [](const SearchStep& step) { return step.number < 7; }};
   const auto found = search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
   ASSERT_TRUE(found);
@@ -195,7 +195,7 @@ TEST(TuneSearch, TieBreakDecidesAmongEqualCosts) {
 TEST(TuneSearch, RefusesStartsThatAreNoUse) {
   const Algorithm algorithm = small_algorithm();
   const SearchCalls calls{
-      .algorithm = of_small,
+      .algorithms = of_small,
       .try_out = [](const Placement&) -> Expected<Trial> { return Trial{.cost = {}, .why = "too slow"}; }};
   const auto none = search({}, {}, calls);
   ASSERT_FALSE(none);
@@ -210,7 +210,7 @@ TEST(TuneSearch, RefusesStartsThatAreNoUse) {
 
 TEST(TuneSearch, AnErrorOfATrialEndsIt) {
   const SearchCalls calls{
-      .algorithm = of_small,
+      .algorithms = of_small,
       .try_out = [](const Placement&) -> Expected<Trial> { return make_error(ErrorCode::kDeviceError, "gone"); }};
   const auto found = search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
   ASSERT_FALSE(found);
