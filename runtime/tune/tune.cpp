@@ -21,6 +21,7 @@ using tune_detail::SampleShape;
 
 constexpr double kQueries = 256;  // that cycles are told for: workgroups differ in size and in number on a compute unit
 constexpr std::uint32_t kManyHeads = 4096;  // fill the chip with as many workgroups as a compute unit holds
+constexpr std::uint64_t kTrialsOfADevice = 16;  // a device's kernels stay in memory as long as it
 constexpr std::int64_t kMostTokens = 1 << 17;
 // Of the strict run: ragged, several workgroups, more than one block, two heads.
 constexpr SampleShape kStrictShape{.queries = 300, .keys = 333, .heads = 2};
@@ -50,13 +51,7 @@ class Bench {
                                 const std::string& reference, const JitService& service,
                                 std::span<const schedules::KernelSpec> serves) {
     Bench bench(problem, options, service, serves);
-    Expected<std::unique_ptr<Sample>> strict = Sample::create(problem, kStrictShape, {.checks = SimChecks::kStrict});
-    if (!strict) return tl::unexpected(std::move(strict.error()));
-    bench.strict_ = *std::move(strict);
-    Expected<std::unique_ptr<Sample>> timed =
-        Sample::create(problem, {.queries = options.tokens, .keys = options.tokens}, {});
-    if (!timed) return tl::unexpected(std::move(timed.error()));
-    bench.timed_ = *std::move(timed);
+    if (Status made = bench.make_samples(); !made) return tl::unexpected(std::move(made.error()));
     Expected<std::vector<std::byte>> expected = bench.strict_result(reference);
     if (!expected) return tl::unexpected(std::move(expected.error()));
     bench.expected_ = *std::move(expected);
@@ -65,6 +60,9 @@ class Bench {
 
   // Errors that are not the placement's own end everything.
   Expected<TuneTrial> try_out(const std::string& placement) {
+    if (++tried_ % kTrialsOfADevice == 0) {
+      if (Status made = make_samples(); !made) return tl::unexpected(std::move(made.error()));
+    }
     TuneTrial trial{.placement = placement};
     Expected<std::vector<std::byte>> result = strict_result(placement);
     if (!result) {
@@ -104,6 +102,17 @@ class Bench {
         return "no placement for " + describe(spec) + ": " + reason(compiled.error());
       }
     }
+    return {};
+  }
+
+  Status make_samples() {
+    Expected<std::unique_ptr<Sample>> strict = Sample::create(problem_, kStrictShape, {.checks = SimChecks::kStrict});
+    if (!strict) return tl::unexpected(std::move(strict.error()));
+    strict_ = *std::move(strict);
+    Expected<std::unique_ptr<Sample>> timed =
+        Sample::create(problem_, {.queries = options_->tokens, .keys = options_->tokens}, {});
+    if (!timed) return tl::unexpected(std::move(timed.error()));
+    timed_ = *std::move(timed);
     return {};
   }
 
@@ -155,6 +164,7 @@ class Bench {
   const JitService* service_;
   std::span<const schedules::KernelSpec> serves_;  // the problem's own first
   std::optional<double> least_;
+  std::uint64_t tried_ = 0;
 };
 
 // The problem's kernel, and those that the row serves beside it.
