@@ -140,9 +140,8 @@ class Parser {
 
   Status queries() {
     const std::size_t start = at_;
-    Expected<std::uint32_t> n = integer(1, 64, "queries of a wave");
-    if (!n) return tl::unexpected(n.error());
-    if (*n != 32 && *n != 64) {
+    const Expected<std::uint32_t> n = integer(32, 64, "queries");
+    if (!n || (*n != 32 && *n != 64)) {
       at_ = start;
       return fail("queries 32 or 64");
     }

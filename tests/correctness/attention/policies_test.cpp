@@ -72,8 +72,9 @@ TEST_P(Policies, RightUnderEveryReadingOfEveryRule) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Placements, Policies,
-                         testing::Values(std::string(schedules::kNaivePlacement), std::string("pingpong")),
-                         [](const auto& info) { return info.index == 0 ? "naive" : "pingpong"; });
+                         testing::Values(std::string(schedules::kNaivePlacement), std::string("pingpong"),
+                                         std::string("wide")),
+                         [](const auto& info) { return info.index == 0 ? "naive" : info.param; });
 
 }  // namespace
 }  // namespace zyfa::tests

@@ -58,10 +58,13 @@ TEST_P(Sweep, AgreesWithFp64AndBetweenPlacements) {
     const Expected<Outcome> naive = run_case(c, device, std::string(schedules::kNaivePlacement));
     expect_right(c, naive);
     const Expected<Outcome> pingpong = run_case(c, device, "pingpong");
-    expect_right(c, pingpong);
-    if (HasFatalFailure()) return;
-    EXPECT_EQ(naive->o, pingpong->o) << describe(c) << ": the same arithmetic order must give the same bits";
-    EXPECT_EQ(bits(naive->lse), bits(pingpong->lse)) << describe(c);
+    const Expected<Outcome> wide = run_case(c, device, "wide");
+    for (const Expected<Outcome>* other : {&pingpong, &wide}) {
+      expect_right(c, *other);
+      if (HasFatalFailure()) return;
+      EXPECT_EQ(naive->o, (*other)->o) << describe(c) << ": the same arithmetic order must give the same bits";
+      EXPECT_EQ(bits(naive->lse), bits((*other)->lse)) << describe(c);
+    }
     if (heads.query != 1) continue;
     c.lse = Lse::kNone;
     const Expected<Outcome> without_lse = run_case(c, device, "pingpong");

@@ -305,7 +305,8 @@ Expected<const schedules::CompiledKernel*> fp8_kernel(const Fp8Case& c) {
 Expected<Fp8Output> launch_fp8_case(const Fp8Case& c, const Fp8Inputs& in, SimDevice& device) {
   const Expected<const schedules::CompiledKernel*> built = fp8_kernel(c);
   if (!built) return tl::unexpected(built.error());
-  return launch_fp8_object(c, in, {(*built)->object, (*built)->info.symbol, (*built)->info.waves}, device);
+  const schedules::KernelInfo& info = (*built)->info;
+  return launch_fp8_object(c, in, {(*built)->object, info.symbol, info.waves, info.query_tile}, device);
 }
 
 Expected<Fp8Output> launch_fp8_object(const Fp8Case& c, const Fp8Inputs& in, const Fp8Object& kernel,
@@ -347,7 +348,7 @@ Expected<Fp8Output> launch_fp8_object(const Fp8Case& c, const Fp8Inputs& in, con
 
   const auto loaded = device.load(kernel.object, kernel.symbol);
   if (!loaded) return tl::unexpected(loaded.error());
-  const std::int64_t query_tile = 32 * std::int64_t{kernel.waves};
+  const std::int64_t query_tile = kernel.query_tile;
   const auto groups = static_cast<std::uint32_t>((c.query_length + query_tile - 1) / query_tile);
   const LaunchShape shape{.grid = {groups, static_cast<std::uint32_t>(c.heads), static_cast<std::uint32_t>(c.batch)},
                           .block = {64 * kernel.waves, 1, 1}};

@@ -73,6 +73,7 @@ struct Fp8Object {
   std::span<const std::byte> object;
   std::string symbol;
   std::uint32_t waves = 0;
+  std::uint32_t query_tile = 0;  // queries of a workgroup
 };
 Expected<Fp8Output> launch_fp8_object(const Fp8Case& c, const Fp8Inputs& in, const Fp8Object& kernel,
                                       SimDevice& device);

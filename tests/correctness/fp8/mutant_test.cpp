@@ -30,12 +30,12 @@ using schedules::RowSum;
 using schedules::ScoreForm;
 
 constexpr const char* kSymbol = "mutant";
-constexpr std::uint32_t kWaves = 8;
 
 struct Kernel {
   std::string name;
   ScoreForm form;
   RowSum sum;
+  const char* row = "fp8_pingpong";
 };
 
 class Fp8Mutants : public testing::TestWithParam<Kernel> {
@@ -49,12 +49,14 @@ class Fp8Mutants : public testing::TestWithParam<Kernel> {
     case_.spec.row_sum = GetParam().sum;
     case_.spread = 3.0;
     inputs_ = make_fp8_inputs(case_);
-    const auto algorithm = schedules::attention_forward_fp8(case_.spec, {}).value();
     const auto placement =
-        schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "fp8_pingpong")->placement).value();
+        schedules::parse_placement(schedules::find_row(schedules::kernel_table(), GetParam().row)->placement).value();
+    waves_ = placement.waves;
+    query_tile_ = placement.queries * placement.waves;
+    const auto algorithm = schedules::attention_forward_fp8(case_.spec, placement).value();
     const auto plan = schedules::make_plan(algorithm, placement).value();
     original_ = schedules::build_listing(plan, kSymbol).value();
-    jit::allocate(original_, {}).value();
+    jit::allocate(original_, {.agprs = static_cast<std::uint16_t>(placement.queries == 64 ? 256 : 0)}).value();
     ASSERT_TRUE(jit::insert_waits(original_));
     ASSERT_TRUE(jit::insert_wait_states(original_));
     declaration_ = schedules::lower(plan, {.symbol = kSymbol, .kernarg_bytes = sizeof(schedules::AttentionForwardArgs)})
@@ -69,7 +71,7 @@ class Fp8Mutants : public testing::TestWithParam<Kernel> {
     const auto report = jit::verify_object(jit::read_code_object(*object).value());
     if (!report) return to_string(report.error());
     if (!report->findings.empty()) return jit::to_string(report->findings.front());
-    const Expected<Fp8Output> output = launch_fp8_object(case_, inputs_, {*object, kSymbol, kWaves}, *device_);
+    const Expected<Fp8Output> output = launch_fp8_object(case_, inputs_, {*object, kSymbol, waves_, query_tile_}, *device_);
     const std::vector<SimFinding> findings = device_->last_findings();
     if (!findings.empty()) return sim::to_string(findings.front());
     return output ? std::string() : to_string(output.error());
@@ -107,6 +109,7 @@ class Fp8Mutants : public testing::TestWithParam<Kernel> {
     listing.code.erase(listing.code.begin() + static_cast<std::ptrdiff_t>(i));
   }
 
+  std::uint32_t waves_ = 0, query_tile_ = 0;
   Fp8Case case_;
   Fp8Inputs inputs_;
   Listing original_;
@@ -137,7 +140,8 @@ TEST_P(Fp8Mutants, RemovedBarrier) {
 INSTANTIATE_TEST_SUITE_P(Forms, Fp8Mutants,
                          testing::Values(Kernel{"folded", ScoreForm::kFolded, RowSum::kSparse},
                                          Kernel{"folded_dense", ScoreForm::kFolded, RowSum::kDense},
-                                         Kernel{"fma", ScoreForm::kMultiplyAdd, RowSum::kDense}),
+                                         Kernel{"fma", ScoreForm::kMultiplyAdd, RowSum::kDense},
+                                         Kernel{"wide", ScoreForm::kFolded, RowSum::kSparse, "fp8_wide"}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -56,7 +56,9 @@ TEST(Fp8Near, EveryVariantUnderEveryPlacement) {
   for (const KernelSpec& variant : all_variants()) {
     for (const Shape& shape : shapes) {
       Fp8Outcome naive;
-      for (const char* placement : {"fp8_near_naive", "fp8_near_pingpong", "fp8_near_pingpong_packed"}) {
+      std::vector<const char*> placements{"fp8_near_naive", "fp8_near_pingpong", "fp8_near_pingpong_packed"};
+      if (variant.head_dim_qk == 128) placements.push_back("fp8_near_wide");
+      for (const char* placement : placements) {
         Fp8Case c{.batch = 1,
                   .query_length = shape.queries,
                   .key_length = shape.keys,

@@ -81,13 +81,19 @@ std::vector<Fp8Case> cases() {
   };
 }
 
-class Fp8Policies : public testing::TestWithParam<std::string> {};
+class Fp8Policies : public testing::TestWithParam<std::string> {
+ protected:
+  // Two blocks of queries have a row for each head dim.
+  static std::string placement_of(const Fp8Case& c) {
+    return GetParam() == "fp8_wide" && c.spec.head_dim_qk == 192 ? "fp8_wide_192" : GetParam();
+  }
+};
 
 TEST_P(Fp8Policies, GiveTheSameBits) {
   const std::vector<std::string> landings{"late", "latest", "early", "random:1", "random:2", "random:3"};
   const std::vector<std::string> interleaves{"round-robin", "to-barrier", "random:4", "random:5"};
   for (Fp8Case c : cases()) {
-    c.placement = GetParam();
+    c.placement = placement_of(c);
     const Expected<Fp8Outcome> expected = run(c, strict());
     ASSERT_TRUE(expected) << describe(c) << "\n" << to_string(expected.error());
     for (const std::string& landing : landings) {
@@ -108,7 +114,7 @@ TEST_P(Fp8Policies, GiveTheSameBits) {
 // The accumulation model, and for Lean codes the rounding of bytes, may change bits; the others must not.
 TEST_P(Fp8Policies, RightUnderEveryReadingOfEveryRule) {
   for (Fp8Case c : cases()) {
-    c.placement = GetParam();
+    c.placement = placement_of(c);
     const Expected<Fp8Outcome> expected = run(c, strict());
     ASSERT_TRUE(expected) << describe(c) << "\n" << to_string(expected.error());
     for (const io::OtherRule& other : io::other_rules({})) {
@@ -126,7 +132,7 @@ TEST_P(Fp8Policies, RightUnderEveryReadingOfEveryRule) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Placements, Fp8Policies, testing::Values("fp8_naive", "fp8_pingpong", "fp8_pingpong_packed"),
+INSTANTIATE_TEST_SUITE_P(Placements, Fp8Policies, testing::Values("fp8_naive", "fp8_pingpong", "fp8_pingpong_packed", "fp8_wide"),
                          [](const auto& info) { return info.param; });
 
 TEST(Fp8Launches, RepeatedAndOnAnyNumberOfThreadsGiveTheSameBits) {

@@ -66,13 +66,21 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
   std::mt19937 random(20260102);
   std::set<std::string> seen;
   std::uint64_t draws = 0, too_big = 0;
-  int two_groups = 0, interleaved = 0, scalar = 0;
+  int two_groups = 0, interleaved = 0, scalar = 0, of_64_queries = 0;
   std::vector<PlacementWalk> walks;
   for (const char* row : {"fp8_pingpong", "fp8_naive"}) {
     const auto from =
         schedules::parse_placement(schedules::find_row(schedules::kernel_table(), row)->placement).value();
     for (const auto& start : {from, schedules::with_two_iterations(from)}) walks.emplace_back(*algorithm, start);
   }
+  const auto wide = schedules::parse_placement(schedules::find_row(schedules::kernel_table(), drawn.head_dim == 128
+                                                                                                  ? "fp8_wide"
+                                                                                                  : "fp8_wide_192")
+                                                   ->placement)
+                        .value();
+  const auto of_wide = schedules::attention_forward_fp8(spec, wide);
+  ASSERT_TRUE(of_wide) << to_string(of_wide.error());
+  walks.emplace_back(*of_wide, wide);
   while (seen.size() < kPlacements) {
     ASSERT_LT(++draws, 2000U) << "only " << seen.size() << " legal placements found";
     PlacementWalk& walk = walks[seen.size() % walks.size()];
@@ -102,13 +110,16 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
     seen.insert(text);
     two_groups += plan->placement.groups == 2 ? 1 : 0;
     scalar += plan->placement.math == schedules::VectorMath::kScalar ? 1 : 0;
+    of_64_queries += plan->placement.queries == 64 ? 1 : 0;
     interleaved += text.find('{') != std::string::npos ? 1 : 0;
   }
-  std::printf("%zu placements of %lu draws: %d with two groups, %d interleaved, %d scalar; %lu refused for registers\n",
-              seen.size(), draws, two_groups, interleaved, scalar, too_big);
+  std::printf("%zu placements of %lu draws: %d with two groups, %d interleaved, %d scalar, %d of 64 queries; %lu refused for "
+              "registers\n",
+              seen.size(), draws, two_groups, interleaved, scalar, of_64_queries, too_big);
   EXPECT_GE(two_groups, 5);
   EXPECT_GE(interleaved, 5);
   EXPECT_GE(scalar, 10);
+  EXPECT_GE(of_64_queries, 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, Fp8RandomPlacements,

@@ -1,10 +1,11 @@
 // Exhaustive small shapes under strict mode: every pair of sequence lengths around the edges of the 64-key blocks, the
-// 32-query waves and the 128- and 256-query workgroups, for several head counts and both masks; the variants of 8-bit
+// waves of 32 and 64 queries and the 128- and 256-query workgroups, for several head counts and both masks; the variants of 8-bit
 // attention and the head dims go round over the shapes. All inputs are views with NaN codes in every unused byte.
 // Placements must agree bit for bit, with fp64 within the error of P, and with the model of their rule within rounding.
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "runtime/sim/sim_device.h"
@@ -17,7 +18,10 @@ using schedules::KernelSpec;
 using schedules::MaskKind;
 
 constexpr std::int64_t kLengths[] = {0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 300};
-constexpr const char* kPlacements[] = {"fp8_naive", "fp8_pingpong", "fp8_pingpong_packed"};
+
+std::array<const char*, 4> placements(std::uint32_t head_dim_qk) {
+  return {"fp8_naive", "fp8_pingpong", "fp8_pingpong_packed", head_dim_qk == 128 ? "fp8_wide" : "fp8_wide_192"};
+}
 
 // A code is off by at most 8%, 3.7% rms; many keys average that down.
 constexpr double kMaxRmsPercent = 4.0;
@@ -61,8 +65,9 @@ TEST_P(Fp8Sweep, AgreesWithFp64AndBetweenPlacements) {
     // One head: all placements, bit for bit. More: one of them, in turn.
     const bool all = heads.query == 1;
     Fp8Output first;
-    for (std::size_t p = 0; p < (all ? std::size(kPlacements) : 1); ++p) {
-      c.placement = kPlacements[all ? p : turn % std::size(kPlacements)];
+    const auto names = placements(spec.head_dim_qk);
+    for (std::size_t p = 0; p < (all ? names.size() : 1); ++p) {
+      c.placement = names[all ? p : turn % names.size()];
       const Expected<Fp8Output> output = launch_fp8_case(c, in, strict_device());
       ASSERT_TRUE(output) << describe(c) << "\n" << to_string(output.error());
       EXPECT_TRUE(output->outside_untouched) << describe(c);

@@ -37,7 +37,7 @@ AttentionProbe::AttentionProbe() : device_(strict_device()) {
 }
 
 Expected<std::vector<std::uint32_t>> AttentionProbe::run(std::span<const std::byte> object, const std::string& symbol,
-                                                         std::uint32_t waves) {
+                                                         std::uint32_t waves, std::uint32_t query_tile) {
   constexpr std::uint64_t kOutputBytes = std::uint64_t{kSq} * kHeads * 256;
   std::vector<std::uint32_t> words(kOutputBytes / 4 + std::size_t{kSq} * kHeads, 0xdeadbeef);
   const Expected<DeviceAddress> out = upload(*device_, words);
@@ -56,9 +56,8 @@ Expected<std::vector<std::uint32_t>> AttentionProbe::run(std::span<const std::by
   args.score_scale_log2 = static_cast<float>(1.4426950408889634 / std::sqrt(128.0));
   const auto kernel = device_->load(object, symbol);
   if (!kernel) return tl::unexpected(kernel.error());
-  const std::uint32_t rows = 32 * waves;
   const Status ran =
-      device_->launch(**kernel, {.grid = {(kSq + rows - 1) / rows, kHeads, 1}, .block = {64 * waves, 1, 1}},
+      device_->launch(**kernel, {.grid = {(kSq + query_tile - 1) / query_tile, kHeads, 1}, .block = {64 * waves, 1, 1}},
                       std::as_bytes(std::span(&args, 1)), nullptr);
   if (!ran) return tl::unexpected(ran.error());
   if (Status s = device_->read(std::as_writable_bytes(std::span(words)), *out); !s) return tl::unexpected(s.error());

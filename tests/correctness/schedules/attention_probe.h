@@ -33,7 +33,7 @@ class AttentionProbe {
   AttentionProbe();
   // O as packed bf16 pairs, then the LSE words.
   Expected<std::vector<std::uint32_t>> run(std::span<const std::byte> object, const std::string& symbol,
-                                           std::uint32_t waves);
+                                           std::uint32_t waves, std::uint32_t query_tile);
   // Of the last run; warnings where it succeeded.
   [[nodiscard]] std::vector<SimFinding> findings() const { return device_->last_findings(); }
 

@@ -21,7 +21,7 @@ using jit::Instruction;
 using jit::Listing;
 
 constexpr const char* kSymbol = "mutant";
-constexpr std::uint32_t kWaves = 8;
+constexpr std::uint32_t kWaves = 8, kQueryTile = 256;
 
 struct Kernel {
   Listing listing;
@@ -112,13 +112,13 @@ Verdict Mutants::judge(const Listing& mutant) {
     return verdict;
   }
   if (!report->findings.empty()) verdict.verifier = jit::to_string(report->findings.front());
-  const auto words = probe_.run(*object, kSymbol, kWaves);
+  const auto words = probe_.run(*object, kSymbol, kWaves, kQueryTile);
   if (words) {
     const std::vector<SimFinding> warnings = probe_.findings();
     if (!warnings.empty()) verdict.strict = sim::to_string(warnings.front());
     if (original_result_.empty()) {
       original_result_ =
-          probe_.run(jit::assemble(original().listing, original().declaration).value(), kSymbol, kWaves).value();
+          probe_.run(jit::assemble(original().listing, original().declaration).value(), kSymbol, kWaves, kQueryTile).value();
     }
     verdict.same_result = *words == original_result_;
   } else if (words.error().code == ErrorCode::kStrictFinding) {

@@ -23,15 +23,16 @@ using schedules::Plan;
 
 // How many of the placements use each feature of the grammar.
 struct Features {
-  int two_groups = 0, eight_waves = 0, interleaved = 0, several_stages = 0, led = 0, lds_copies = 0,
+  int two_groups = 0, eight_waves = 0, wide = 0, paced = 0, interleaved = 0, several_stages = 0, led = 0, lds_copies = 0,
       register_copies = 0, one_phase = 0, priorities = 0, pairs = 0;
 
   void count(const Plan& plan) {
     const schedules::Placement& p = plan.placement;
-    bool mixed = false, several = false, led_any = false, lds = false, registers = false;
+    bool mixed = false, by_time = false, several = false, led_any = false, lds = false, registers = false;
     for (const auto& phase : p.loop) {
       for (const auto& item : phase.items) {
         mixed |= item.streams.size() > 1;
+        by_time |= item.paced;
         for (const auto& stream : item.streams) {
           several |= stream.stages.size() > 1;
           for (const auto& stage : stream.stages) led_any |= stage.lead > 0;
@@ -43,7 +44,9 @@ struct Features {
     }
     two_groups += p.groups == 2 ? 1 : 0;
     eight_waves += p.waves == 8 ? 1 : 0;
+    wide += p.queries == 64 ? 1 : 0;
     interleaved += mixed ? 1 : 0;
+    paced += by_time ? 1 : 0;
     several_stages += several ? 1 : 0;
     led += led_any ? 1 : 0;
     lds_copies += lds ? 1 : 0;
@@ -59,10 +62,13 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   std::mt19937 random(20260101);
   const auto reference = schedules::compile_kernel(probe_spec(std::string(schedules::kNaivePlacement)));
   ASSERT_TRUE(reference) << to_string(reference.error());
-  const auto expected = probe.run(reference->object, reference->info.symbol, reference->info.waves);
+  const auto expected = probe.run(reference->object, reference->info.symbol, reference->info.waves,
+                                  reference->info.query_tile);
   ASSERT_TRUE(expected) << to_string(expected.error());
 
   const auto algorithm = schedules::attention_forward(probe_spec({}), {});
+  const auto wide = schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "wide")->placement).value();
+  const auto of_wide = schedules::attention_forward(probe_spec({}), wide);
   const auto naive = schedules::parse_placement(schedules::kNaivePlacement).value();
   const auto pingpong =
       schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "pingpong")->placement).value();
@@ -70,6 +76,7 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   for (const schedules::Placement& from : {pingpong, naive, pingpong, schedules::with_two_iterations(pingpong)}) {
     walks.emplace_back(*algorithm, from);
   }
+  walks.emplace_back(*of_wide, wide);
   std::set<std::string> seen;
   std::uint64_t draws = 0, too_big = 0;
   Features features;
@@ -89,22 +96,26 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
       continue;
     }
     ASSERT_TRUE(kernel) << text << "\n" << to_string(kernel.error());
-    const auto words = probe.run(kernel->object, kernel->info.symbol, kernel->info.waves);
+    const auto words = probe.run(kernel->object, kernel->info.symbol, kernel->info.waves, kernel->info.query_tile);
     ASSERT_TRUE(words) << text << "\n" << to_string(words.error());
     ASSERT_EQ(*words, *expected) << text;
     seen.insert(text);
     features.count(*plan);
   }
   std::printf(
-      "%d with two groups, %d with 8 waves, %d interleaved (%d with several stages in a stream), %d with leads, %d "
+      "%d with two groups, %d with 8 waves, %d of 64 queries, %d interleaved (%d paced, %d with several stages in a "
+      "stream), %d with leads, %d "
       "with LDS copies, "
       "%d with register copies, %d of one phase, %d with priorities, %d with trips of two; %lu refused for registers\n",
-      features.two_groups, features.eight_waves, features.interleaved, features.several_stages, features.led,
+      features.two_groups, features.eight_waves, features.wide, features.interleaved, features.paced,
+      features.several_stages, features.led,
       features.lds_copies, features.register_copies, features.one_phase, features.priorities, features.pairs, too_big);
   // The set must exercise the grammar, not only its plain corner.
   EXPECT_GE(features.two_groups, 40);
   EXPECT_GE(features.eight_waves, 60);
+  EXPECT_GE(features.wide, 30);
   EXPECT_GE(features.interleaved, 40);
+  EXPECT_GE(features.paced, 30);
   EXPECT_GE(features.several_stages, 10);
   EXPECT_GE(features.led, 150);
   EXPECT_GE(features.lds_copies, 100);

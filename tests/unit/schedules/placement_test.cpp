@@ -58,6 +58,30 @@ TEST(Placement, TripsOfTwoIterations) {
   EXPECT_EQ(unparse(*one), "name=x;waves=4;groups=1;loop=a");
 }
 
+TEST(Placement, QueriesOfAWave) {
+  const Expected<Placement> wide = parse_placement("name=x;queries=64;loop=a");
+  ASSERT_TRUE(wide) << to_string(wide.error());
+  EXPECT_EQ(wide->queries, 64U);
+  EXPECT_EQ(unparse(*wide), "name=x;waves=4;queries=64;groups=1;loop=a");
+  const Expected<Placement> usual = parse_placement("name=x;queries=32;loop=a");
+  ASSERT_TRUE(usual) << to_string(usual.error());
+  EXPECT_EQ(usual->queries, 32U);
+  EXPECT_EQ(unparse(*usual), "name=x;waves=4;groups=1;loop=a");
+}
+
+TEST(Placement, PacedItems) {
+  const Expected<Placement> p = parse_placement("name=x;loop={= a@1,b / c:2 / d},{e/f}");
+  ASSERT_TRUE(p) << to_string(p.error());
+  ASSERT_EQ(p->loop[0].items.size(), 2U);
+  const PhaseItem& paced = p->loop[0].items[0];
+  EXPECT_TRUE(paced.paced);
+  ASSERT_EQ(paced.streams.size(), 3U);
+  EXPECT_EQ(paced.streams[0].stages, (std::vector<StageRef>{{"a", 1}, {"b", 0}}));
+  EXPECT_EQ(paced.streams[1].weight, 2U);
+  EXPECT_FALSE(p->loop[0].items[1].paced);
+  EXPECT_EQ(unparse(*p), "name=x;waves=4;groups=1;loop={=a@1,b/c:2/d},{e/f}");
+}
+
 TEST(Placement, ParseOfUnparseIsTheSame) {
   const Expected<Placement> p =
       parse_placement("name=n;before={x/y:3}|z;before_buffers=q:4;loop={a:64/b@8,c/d:2},e|f;prio=0,0;math=scalar");
@@ -85,6 +109,13 @@ INSTANTIATE_TEST_SUITE_P(
     Texts, BadPlacement,
     testing::Values(Bad{"", "name=<identifier>"}, Bad{"name=a", "loop=<phases>"},
                     Bad{"name=a;loop=b;waves=3", "waves 1, 2, 4 or 8"}, Bad{"name=a;loop=b;waves=16", "from 1 to 8"},
+                    Bad{"name=a;loop=b;queries=16", "queries 32 or 64"},
+                    Bad{"name=a;loop=b;queries=128", "queries 32 or 64"},
+                    Bad{"name=a;loop=b;queries=x", "queries 32 or 64"},
+                    Bad{"name=a;loop=b;queries=", "queries 32 or 64"},
+                    Bad{"name=a;loop=b;queries=64;queries=64", "not given before"},
+                    Bad{"name=a;loop={=b}", "at least two streams"}, Bad{"name=a;loop={=/b}", "an identifier"},
+                    Bad{"name=a;loop={=b/c:0}", "a weight from 1 to 64"}, Bad{"name=a;loop={==b/c}", "an identifier"},
                     Bad{"name=a;loop=b;groups=3", "groups from 1 to 2"},
                     Bad{"name=a;loop=b;trip=3", "iterations of a trip from 1 to 2"},
                     Bad{"name=a;loop=b;trip=0", "iterations of a trip from 1 to 2"},

@@ -71,10 +71,14 @@ std::vector<std::int64_t> early_iterations(const std::string& text) {
   return iterations;
 }
 
-// load@2 in phase 1: epoch 2i - 3, the prologue loads 0 and 1. Two groups wait for it two epochs before 2i, one phase
-// after the load; one group a phase later. In phase 0 it has more time still. Iteration 0 stands in the first phase.
-TEST(Plan, LoadsThatWouldBeWaitedForAtOnceComeEarly) {
-  EXPECT_THAT(early_iterations("name=p;waves=8;groups=2;buffers=t:3;loop=use,sum|load@2"), testing::ElementsAre(1));
+// use@1 works on i in epoch 2i - 2, and two groups wait for its tile two epochs before: the end of the phase in which
+// load@2 stands. Iteration 0 is the first to be loaded and stands there anyway; 1 would be waited for at once. One group
+// waits a phase later, and so do two where the load is a phase or more ahead.
+TEST(Plan, LoadsThatTheirOwnPhaseWaitsForComeEarly) {
+  EXPECT_THAT(early_iterations("name=p;waves=8;groups=2;buffers=t:3;loop=use,sum|load@2"), testing::IsEmpty());
+  const std::string close = "buffers=t:3,r:2;loop=use@1,load@2|sum";
+  EXPECT_THAT(early_iterations("name=p;waves=8;groups=2;" + close), testing::ElementsAre(1));
+  EXPECT_THAT(early_iterations("name=p;" + close), testing::IsEmpty());
   EXPECT_THAT(early_iterations("name=p;buffers=t:3;loop=use,sum|load@2"), testing::IsEmpty());
   EXPECT_THAT(early_iterations("name=p;buffers=t:3;loop=load@2|use,sum"), testing::IsEmpty());
 }
