@@ -181,12 +181,9 @@ Expected<std::vector<schedules::KernelSpec>> served(const schedules::KernelSpec&
 }
 
 Status check_parameters(const TuneOptions& options) {
-  if (options.parameters.empty() && options.also.empty()) return {};
-  Expected<const JitService*> service = jit_service();
-  if (!service) return tl::unexpected(std::move(service.error()));
-  if (Status good = (*service)->check_profile_parameters(options.parameters); !good) return good;
+  if (Status good = check_profile_parameters(options.parameters); !good) return good;
   for (const std::vector<std::string>& set : options.also) {
-    if (Status good = (*service)->check_profile_parameters(with_more(options, set)); !good) return good;
+    if (Status good = check_profile_parameters(with_more(options, set)); !good) return good;
   }
   return {};
 }

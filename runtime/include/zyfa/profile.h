@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct ProfileParameter {
 };
 // All of them. Opens libzyfa_jit: kDeviceUnavailable.
 [[nodiscard]] ZYFA_API Expected<std::vector<ProfileParameter>> profile_parameters();
+// Whether ProfileOptions::parameters can be these. kInvalidArgument: names the value and what is allowed;
+// kDeviceUnavailable as above.
+[[nodiscard]] ZYFA_API Status check_profile_parameters(std::span<const std::string> parameters);
 
 // What attention asks of the matrix pipe, for the useful part of its busy share: Q.K and P.V, not row sums.
 struct ProfileAttention {

@@ -96,6 +96,8 @@ TEST(Usage, Profile) {
   expect_error(profile({"--problem", "fp8e4m3,d=128", "--inputs", kSample}), 1,
                "holds inputs of bf16,d=128,full; --problem is fp8e4m3,d=128,full");
   expect_error(problem({"--heads", "6", "--key-heads", "4"}), 1, "6 heads are no multiple of 4 key heads");
+  // Before a simulation that would take minutes.
+  expect_error(profile({"--problem", "bf16,d=128", "--tokens", "1048576", "--set", "turbo=1"}), 1, "\"turbo\"");
   expect_error(problem({"--set", "turbo=1"}), 1, "\"turbo\" is no timing parameter\n  allowed: hold_other_wave, ");
   expect_error(problem({"--set", "barrier_cycles"}), 1, "allowed is name=number");
   expect_error(problem({"--set", "barrier_cycles=81"}), 1,
