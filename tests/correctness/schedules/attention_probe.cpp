@@ -30,34 +30,35 @@ schedules::KernelSpec probe_spec(std::string placement) {
   return spec;
 }
 
-AttentionProbe::AttentionProbe() : device_(strict_device()) {
-  q_ = upload(*device_, gaussian(std::size_t{kSq} * kHeads * 128, 2.0, 11)).value();
-  k_ = upload(*device_, gaussian(std::size_t{kSk} * 128, 2.0, 12)).value();
-  v_ = upload(*device_, gaussian(std::size_t{kSk} * 128, 1.0, 13)).value();
+AttentionProbe::AttentionProbe(std::uint32_t queries, std::uint32_t keys)
+    : queries_(queries), keys_(keys), device_(strict_device()) {
+  q_ = upload(*device_, gaussian(std::size_t{queries_} * 128, 2.0, 11)).value();
+  k_ = upload(*device_, gaussian(std::size_t{keys_} * 128, 2.0, 12)).value();
+  v_ = upload(*device_, gaussian(std::size_t{keys_} * 128, 1.0, 13)).value();
 }
 
 Expected<std::vector<std::uint32_t>> AttentionProbe::run(std::span<const std::byte> object, const std::string& symbol,
                                                          std::uint32_t waves, std::uint32_t query_tile) {
-  constexpr std::uint64_t kOutputBytes = std::uint64_t{kSq} * kHeads * 256;
-  std::vector<std::uint32_t> words(kOutputBytes / 4 + std::size_t{kSq} * kHeads, 0xdeadbeef);
+  const std::uint64_t output_bytes = std::uint64_t{queries_} * 256;
+  std::vector<std::uint32_t> words(output_bytes / 4 + std::size_t{queries_}, 0xdeadbeef);
   const Expected<DeviceAddress> out = upload(*device_, words);
   if (!out) return tl::unexpected(out.error());
   schedules::AttentionForwardArgs args{};
-  args.q = {q_, 256 * kHeads, 256, kOutputBytes};
-  args.k = {k_, 256, 256, 256 * std::uint64_t{kSk}};
-  args.v = {v_, 256, 256, 256 * std::uint64_t{kSk}};
-  args.o = {*out, 256 * kHeads, 256, kOutputBytes};
-  args.lse_address = *out + kOutputBytes;
-  args.lse_head_stride = std::uint64_t{4} * kSq;
-  args.lse_batch_stride = std::uint64_t{4} * kSq * kHeads;
-  args.query_length = kSq;
-  args.key_length = kSk;
-  args.head_ratio_magic = static_cast<std::uint32_t>(((std::uint64_t{1} << 31) + kHeads - 1) / kHeads);
+  args.q = {q_, 256, 256, output_bytes};
+  args.k = {k_, 256, 256, 256 * std::uint64_t{keys_}};
+  args.v = {v_, 256, 256, 256 * std::uint64_t{keys_}};
+  args.o = {*out, 256, 256, output_bytes};
+  args.lse_address = *out + output_bytes;
+  args.lse_head_stride = std::uint64_t{4} * queries_;
+  args.lse_batch_stride = std::uint64_t{4} * queries_;
+  args.query_length = queries_;
+  args.key_length = keys_;
+  args.head_ratio_magic = std::uint32_t{1} << 31;
   args.score_scale_log2 = static_cast<float>(1.4426950408889634 / std::sqrt(128.0));
   const auto kernel = device_->load(object, symbol);
   if (!kernel) return tl::unexpected(kernel.error());
   const Status ran =
-      device_->launch(**kernel, {.grid = {(kSq + query_tile - 1) / query_tile, kHeads, 1}, .block = {64 * waves, 1, 1}},
+      device_->launch(**kernel, {.grid = {(queries_ + query_tile - 1) / query_tile, 1, 1}, .block = {64 * waves, 1, 1}},
                       std::as_bytes(std::span(&args, 1)), nullptr);
   if (!ran) return tl::unexpected(ran.error());
   if (Status s = device_->read(std::as_writable_bytes(std::span(words)), *out); !s) return tl::unexpected(s.error());

@@ -30,7 +30,8 @@ schedules::KernelSpec probe_spec(std::string placement);
 
 class AttentionProbe {
  public:
-  AttentionProbe();
+  // Queries for both groups of an 8-wave workgroup (rows 0..127 and 128..255), the last tile ragged.
+  explicit AttentionProbe(std::uint32_t queries = 243, std::uint32_t keys = 523);
   // O as packed bf16 pairs, then the LSE words.
   Expected<std::vector<std::uint32_t>> run(std::span<const std::byte> object, const std::string& symbol,
                                            std::uint32_t waves, std::uint32_t query_tile);
@@ -38,8 +39,7 @@ class AttentionProbe {
   [[nodiscard]] std::vector<SimFinding> findings() const { return device_->last_findings(); }
 
  private:
-  // Queries for both groups of an 8-wave workgroup (rows 0..127 and 128..255), the last tile ragged.
-  static constexpr std::uint32_t kSq = 243, kSk = 523, kHeads = 1;
+  std::uint32_t queries_, keys_;
   std::shared_ptr<SimDevice> device_;
   DeviceAddress q_ = 0, k_ = 0, v_ = 0;
 };

@@ -1,5 +1,7 @@
 // Addresses, buffers, registers and EXEC: mutants that the verifier or strict mode must catch, and those that show in
 // the result alone.
+#include <algorithm>
+
 #include "jit/isa/op_info.h"
 #include "tests/correctness/schedules/mutants.h"
 
@@ -35,6 +37,20 @@ std::int32_t read_base(const Instruction& i) {
 
 bool is_lds_read(const Instruction& i) { return i.op == Op::kDsReadB128 || i.op == Op::kDsReadB64TrB16; }
 
+// The branch back.
+std::size_t last_of_loop() {
+  std::size_t last = 0;
+  std::set<std::uint32_t> placed;
+  for (std::size_t i = 0; i < original_listing().code.size(); ++i) {
+    const Instruction& instruction = original_listing().code[i];
+    const auto* label = instruction.operands.empty() ? nullptr : std::get_if<jit::Label>(&instruction.operands[0]);
+    if (label == nullptr) continue;
+    if (instruction.op == Op::kLabel) placed.insert(label->id);
+    else if (placed.contains(label->id)) last = i;
+  }
+  return last;
+}
+
 using AddressMutants = Mutants;
 
 // Direct-to-LDS data lands in another copy of its tile.
@@ -49,14 +65,19 @@ TEST_F(AddressMutants, WrongLoadAddress) {
                     {"lds-in-flight", "uninitialised-register"});
 }
 
-// An LDS read of the other copy of its tile: one that another wave may be filling.
+// An LDS read of the other copy of its tile: one that another wave may be filling. Behind the loop nobody fills any, and
+// the copy holds the iteration before: that shows in the result.
 TEST_F(AddressMutants, ReadsTheOtherCopyOfItsTile) {
-  expect_all_caught(some(positions(is_lds_read), 8),
-                    [](Listing& l, std::size_t i) {
-                      const std::int32_t base = read_base(l.code[i]);
-                      l.code[i].mods.offset = other_copy(base + l.code[i].mods.offset) - base;
-                    },
-                    {"lds-in-flight", "lds-race", "uninitialised-register"});
+  const auto mutate = [](Listing& l, std::size_t i) {
+    const std::int32_t base = read_base(l.code[i]);
+    l.code[i].mods.offset = other_copy(base + l.code[i].mods.offset) - base;
+  };
+  std::vector<std::size_t> loop = some(positions(is_lds_read), 8);
+  const auto behind = std::ranges::upper_bound(loop, last_of_loop());
+  const std::vector<std::size_t> last_trips(behind, loop.end());
+  loop.erase(behind, loop.end());
+  expect_all_caught(loop, mutate, {"lds-in-flight", "lds-race", "uninitialised-register"});
+  expect_all_noticed(last_trips, mutate);
 }
 
 // The LDS offsets of two loads of a tile exchanged: both copies are filled in the wrong order.

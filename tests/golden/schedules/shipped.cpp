@@ -21,6 +21,10 @@ std::vector<KernelSpec> attention_specs(const Row& row) {
       variants.insert(variants.end(), some.begin(), some.end());
     }
   }
+  if (row.form.has_value()) {  // few variants: each with both masks
+    const std::vector<KernelSpec> once = variants;
+    variants.insert(variants.end(), once.begin(), once.end());
+  }
   for (std::size_t i = 0; i < variants.size(); ++i) {
     variants[i].mask = i % 2 == 0 ? MaskKind::kFull : MaskKind::kCausal;
     variants[i].lse = i / 2 % 2 == 0 ? LseOutput::kNone : LseOutput::kWritten;
