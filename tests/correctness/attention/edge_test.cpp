@@ -145,10 +145,13 @@ TEST_P(ExtremeStrides, AgreesWithPacked) {
   const auto device = device_with(SimChecks::kStrict, 2);
   const auto expected = run_case(packed, device, "");
   ASSERT_TRUE(expected) << to_string(expected.error());
-  const auto spread =
-      run_spread(packed, device, GetParam().token_stride, GetParam().head_stride, GetParam().batch_stride);
-  ASSERT_TRUE(spread) << to_string(spread.error());
-  EXPECT_EQ(*spread, expected->o);
+  for (const char* placement : {"pingpong", "wide"}) {  // 32 rows of q under one base address, and 64
+    const Spread& strides = GetParam();
+    const auto spread =
+        run_spread(packed, device, placement, strides.token_stride, strides.head_stride, strides.batch_stride);
+    ASSERT_TRUE(spread) << placement << ": " << to_string(spread.error());
+    EXPECT_EQ(*spread, expected->o) << placement;
+  }
 }
 
 constexpr std::int64_t kMi = 1 << 20;

@@ -200,11 +200,12 @@ Expected<Outcome> run_case(const Case& c, const std::shared_ptr<SimDevice>& devi
 }
 
 Expected<std::vector<std::uint16_t>> run_spread(const Case& c, const std::shared_ptr<SimDevice>& device,
-                                                std::int64_t token_stride, std::int64_t head_stride,
-                                                std::int64_t batch_stride) {
+                                                const std::string& placement, std::int64_t token_stride,
+                                                std::int64_t head_stride, std::int64_t batch_stride) {
   Inputs inputs(c);
   HostTensor o(c.batch, c.query_length, c.heads, Layout::kPacked, kPattern);
-  const auto attention = Attention::compile({.mask = c.mask}, {.device = device, .cache = {.mode = CacheMode::kOff}});
+  const auto attention = Attention::compile(
+      {.mask = c.mask}, {.device = device, .placement = placement, .cache = {.mode = CacheMode::kOff}});
   if (!attention) return tl::unexpected(attention.error());
   const auto place = [&](const HostTensor& t) -> Expected<TensorView> {
     const std::int64_t span =

@@ -53,7 +53,7 @@ Expected<Outcome> run_case(const Case& c, const std::shared_ptr<SimDevice>& devi
 // The data of `c`, with the rows of q, k, v and out at the given strides (elements) of buffers that may be far larger
 // than the host's memory. Returns the packed output.
 Expected<std::vector<std::uint16_t>> run_spread(const Case& c, const std::shared_ptr<SimDevice>& device,
-                                                std::int64_t token_stride, std::int64_t head_stride,
-                                                std::int64_t batch_stride);
+                                                const std::string& placement, std::int64_t token_stride,
+                                                std::int64_t head_stride, std::int64_t batch_stride);
 
 }  // namespace zyfa::tests
