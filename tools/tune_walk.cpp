@@ -29,10 +29,9 @@ class Interruptible {
   void (*before_)(int);
 };
 
-OrderedJson question_of(const WalkRequest& request) {
-  const TuneOptions& tune = request.tune;
+OrderedJson question_of(const AttentionProblem& problem, const TuneOptions& tune) {
   return {{"tune", 2},
-          {"problem", to_string(request.problem)},
+          {"problem", to_string(problem)},
           {"tokens", tune.tokens},
           {"seed", tune.seed},
           {"starts", tune.starts},
@@ -60,8 +59,15 @@ Error from(const std::string& log, Error error) {
 Expected<Walk> walk(const WalkRequest& request) {
   std::optional<TuneLog> log;
   TuneOptions tuning = request.tune;
+  if (tuning.starts.empty()) {  // a log says where its walk began, whatever the table has later
+    Expected<std::vector<std::string>> starts = tune_starts(request.problem);
+    if (!starts) {
+      return tl::unexpected<Error>(starts.error());
+    }
+    tuning.starts = *std::move(starts);
+  }
   if (!request.log.empty()) {
-    Expected<TuneLog> opened = TuneLog::open(request.log, question_of(request));
+    Expected<TuneLog> opened = TuneLog::open(request.log, question_of(request.problem, tuning));
     if (!opened) {
       return tl::unexpected<Error>(opened.error());
     }

@@ -104,7 +104,10 @@ class Planner {
     if (std::find(legal.begin(), legal.end(), waves) == legal.end()) {
       std::string allowed;
       for (std::uint32_t n : legal) allowed += (allowed.empty() ? "" : ", ") + std::to_string(n);
-      problem("waves=" + std::to_string(waves) + " cannot divide the loads; allowed: " + allowed);
+      const bool wide = plan_.placement.queries > 32;
+      problem("waves=" + std::to_string(waves) +
+              (wide ? " does not go with queries=64, whose waves have a SIMD each" : " cannot divide the loads") +
+              "; allowed: " + allowed);
     }
     if (plan_.placement.groups > waves) {
       problem("groups=" + std::to_string(plan_.placement.groups) + " needs at least that many waves, there are " +
