@@ -130,6 +130,11 @@ std::uint32_t token_tile(const KernelSpec& spec, const Placement& placement) {
 }  // namespace
 
 Expected<Algorithm> algorithm_of(const KernelSpec& spec, const Placement& placement) {
+  if (spec.family != Family::kAttentionForward && placement.queries != Placement().queries) {
+    return make_error(ErrorCode::kScheduleError, "placement '" + placement.name +
+                                                     "' has queries=" + std::to_string(placement.queries) +
+                                                     " for a quantiser, which has none; allowed: 32, the default");
+  }
   switch (spec.family) {
     case Family::kQuantiseStatistics:
       return quantise_statistics(spec);
