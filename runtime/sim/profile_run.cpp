@@ -247,6 +247,16 @@ double working_waves_per_simd(const CuResult& run, const std::vector<std::vector
   return working / static_cast<double>(std::count(used.begin(), used.end(), true));
 }
 
+// When each wave issued its last instruction between the loop's head and the branch back: an unrolled loop is left in its
+// middle too.
+std::vector<u64> last_in_loop(const CuResult& run, const timing::SteadyLoop& steady) {
+  std::vector<u64> last(run.waves.size(), 0);
+  for (const Event& event : run.events) {
+    if (event.op >= steady.head && event.op <= steady.tail) last[event.wave] = std::max(last[event.wave], event.issue);
+  }
+  return last;
+}
+
 ProfileLoop describe_loop(const LaunchCapture& capture, const CuResult& run, const timing::SteadyLoop& steady,
                           const std::vector<std::vector<u64>>& passes, const Window& window,
                           const ProfileOptions& options) {
@@ -257,14 +267,14 @@ ProfileLoop describe_loop(const LaunchCapture& capture, const CuResult& run, con
   loop.cycles = steady.trip_cycles;
   loop.instructions = steady.instructions;
   loop.matrix_cycles = steady.matrix_cycles;
+  const std::vector<u64> left = last_in_loop(run, steady);
   double waves = 0;
   for (std::size_t w = 0; w < passes.size(); ++w) {
     if (!loops(passes[w])) continue;
     ++waves;
     loop.trips += passes[w].size();
     loop.prologue += static_cast<double>(passes[w].front() - run.waves[w].start);
-    const double last_trip = static_cast<double>(passes[w].back()) + loop.cycles;
-    loop.epilogue += std::max(0.0, static_cast<double>(run.waves[w].end) - last_trip);
+    loop.epilogue += static_cast<double>(run.waves[w].end - left[w]);
   }
   loop.trips = static_cast<u64>(std::llround(static_cast<double>(loop.trips) / waves));
   loop.prologue /= waves;

@@ -87,7 +87,9 @@ struct ProfileLoop {
   double matrix_cycles = 0;          // a trip of a wave
   // That work meanwhile, in this loop or another; so cycles / waves_per_simd of a SIMD's time pay for a wave's trip.
   double waves_per_simd = 0;
-  double prologue = 0, epilogue = 0;  // cycles before the first and after the last trip, mean over waves
+  // Cycles before the first instruction of the loop and after the last, mean over waves. Iterations that a kernel does
+  // behind its loop are in the latter.
+  double prologue = 0, epilogue = 0;
   // With ProfileOptions::attention, else 0.
   std::uint32_t keys = 0;  // a trip
   double tile_cycles = 0;  // of a SIMD for 128 keys of a wave's queries
