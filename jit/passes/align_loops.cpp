@@ -3,8 +3,8 @@
 // An instruction of 8 or 16 bytes at 4 mod 8 is moved on by a dword among the 4-byte instructions just before it, back
 // to the last longer one: those may stand anywhere. In order of cost: a VALU instruction at 0 mod 8 takes its 8-byte
 // encoding; an s_nop of several states becomes two; a wait for nothing is added, which costs a lone wave no cycle where
-// an s_nop costs four (mi355x-timing.md 1.2), before the loop when its head is among them. Every s_nop stays or grows in
-// states, so that no wait state gets lost.
+// an s_nop costs four (mi355x-timing.md 1.2), before the loop when its head is among them. Every s_nop stays or grows
+// in states, so that no wait state gets lost.
 #include <algorithm>
 #include <cstddef>
 #include <string>

@@ -51,8 +51,8 @@ struct RegisterMap {
 
 // Makes every instruction of 8 or 16 bytes inside a loop start at a multiple of 8 bytes, on the premise that the kernel
 // does: one at 4 mod 8 takes a cycle more (mi355x-timing.md 1.6). Costs no issue turn where a VALU instruction before
-// it can take the long encoding or an s_nop be split in two, else a wait for nothing. Nothing may be inserted or removed
-// afterwards.
+// it can take the long encoding or an s_nop be split in two, else a wait for nothing. Nothing may be inserted or
+// removed afterwards.
 void align_loops(Listing& listing);
 
 }  // namespace zyfa::jit

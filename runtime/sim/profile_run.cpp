@@ -247,8 +247,8 @@ double working_waves_per_simd(const CuResult& run, const std::vector<std::vector
   return working / static_cast<double>(std::count(used.begin(), used.end(), true));
 }
 
-// When each wave issued its last instruction between the loop's head and the branch back: an unrolled loop is left in its
-// middle too.
+// When each wave issued its last instruction between the loop's head and the branch back: an unrolled loop is left in
+// its middle too.
 std::vector<u64> last_in_loop(const CuResult& run, const timing::SteadyLoop& steady) {
   std::vector<u64> last(run.waves.size(), 0);
   for (const Event& event : run.events) {

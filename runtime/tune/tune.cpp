@@ -20,7 +20,7 @@ using tune_detail::Sample;
 using tune_detail::SampleShape;
 
 constexpr double kQueries = 256;  // that cycles are told for: workgroups differ in size and in number on a compute unit
-constexpr std::uint32_t kManyHeads = 4096;  // fill the chip with as many workgroups as a compute unit holds
+constexpr std::uint32_t kManyHeads = 4096;      // fill the chip with as many workgroups as a compute unit holds
 constexpr std::uint64_t kTrialsOfADevice = 16;  // a device's kernels stay in memory as long as it
 constexpr std::int64_t kMostTokens = 1 << 17;
 // Of the strict run: ragged, several workgroups, more than one block, two heads.
@@ -77,7 +77,8 @@ class Bench {
     if (Status timed = time(trial); !timed) return tl::unexpected(std::move(timed.error()));
     const std::optional<double> cost = tune_cost(trial);
     if (!least_ || *cost < *least_) {
-      if (std::string why = refused_by_others(placement); !why.empty()) return TuneTrial{.placement = placement, .why = why};
+      if (std::string why = refused_by_others(placement); !why.empty())
+        return TuneTrial{.placement = placement, .why = why};
       least_ = cost;
     }
     return trial;

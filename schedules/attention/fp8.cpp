@@ -256,10 +256,10 @@ std::vector<Stage> make_stages(const Variant& v) {
 }
 
 QueryTiles query_tiles(const Variant& v) {
-  QueryTiles tiles{.own = {"out", "row_sum", "far", "key_position", "mask_jump", "mask_limit", "q", "key_limit",
-                           "first_limit", "reference", "block_max", "moved", "reference_limit", "height",
-                           "height_start", "bias_start"},
-                   .agprs = {"out"}};
+  QueryTiles tiles{
+      .own = {"out", "row_sum", "far", "key_position", "mask_jump", "mask_limit", "q", "key_limit", "first_limit",
+              "reference", "block_max", "moved", "reference_limit", "height", "height_start", "bias_start"},
+      .agprs = {"out"}};
   if (v.folded()) tiles.own.insert("score_start");
   for (std::uint32_t half = 0; half < fp8::kHalves; ++half) {
     for (const char* tile : {"score", "prob", "prob_scale", "bias", "block_sum"}) {

@@ -160,8 +160,7 @@ void prepare_limits_of(StageWriter& w, MaskKind mask, const SetupRegs& s, Reg ro
 }  // namespace
 
 void prepare_limits(StageWriter& w, MaskKind mask, const SetupRegs& s) {
-  for_each_query_block(
-      w, [&](std::uint32_t block) { prepare_limits_of(w, mask, s, first_row_of(w, block)); });
+  for_each_query_block(w, [&](std::uint32_t block) { prepare_limits_of(w, mask, s, first_row_of(w, block)); });
 }
 
 void count_trips(StageWriter& w, MaskKind mask, const SetupRegs& s, std::uint32_t block_keys) {

@@ -94,8 +94,8 @@ class QueryLoads {
   std::vector<jit::Reg> offsets_;  // VGPRs: row of this lane's query in each block, 16 * half bytes into it
 };
 
-// Zeros in blocks [first, last) of O, of every query block. Some while the arguments are on their way, as many as there is
-// time for; the others under the latency of the first loads.
+// Zeros in blocks [first, last) of O, of every query block. Some while the arguments are on their way, as many as there
+// is time for; the others under the latency of the first loads.
 inline constexpr std::uint32_t kBlocksClearedFirst = 2;
 void clear_output(StageWriter& w, std::uint32_t first, std::uint32_t last);
 

@@ -35,8 +35,8 @@ void for_each_query_block(StageWriter& w, const Emit& emit) {
 
 // Which tiles of an algorithm written for one block are what.
 struct QueryTiles {
-  std::set<std::string> own;     // of a block: instances of their own, and of every stage that touches one
-  std::set<std::string> agprs;   // in AGPRs where there are two blocks
+  std::set<std::string> own;    // of a block: instances of their own, and of every stage that touches one
+  std::set<std::string> agprs;  // in AGPRs where there are two blocks
 };
 
 // The algorithm for the placement's blocks, from that for one. A read of fragments, otherwise one for all blocks, is

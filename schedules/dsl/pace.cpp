@@ -46,7 +46,8 @@ std::vector<bool> skippable(const std::vector<Instruction>& code) {
     std::size_t end = i + 1;
     while (end < code.size() && !places(code[end], *target)) ++end;
     if (end == code.size()) continue;
-    std::fill(skips.begin() + static_cast<std::ptrdiff_t>(i + 1), skips.begin() + static_cast<std::ptrdiff_t>(end), true);
+    std::fill(skips.begin() + static_cast<std::ptrdiff_t>(i + 1), skips.begin() + static_cast<std::ptrdiff_t>(end),
+              true);
   }
   return skips;
 }

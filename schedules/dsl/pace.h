@@ -1,8 +1,9 @@
 // Merges streams by time: the first one's matrix instructions set the pace, the others are spread over it.
 //
 // A wave that multiplies and does its softmax in one instruction stream has the turns that an MFMA leaves: all but its
-// own and those for which it holds the VALU port, in which LDS, memory and scalar instructions go (mi355x-timing.md 1.3).
-// Weights of instructions a round know nothing of MFMAs of unequal length and of regions that are skipped; this does.
+// own and those for which it holds the VALU port, in which LDS, memory and scalar instructions go
+// (mi355x-timing.md 1.3). Weights of instructions a round know nothing of MFMAs of unequal length and of regions that
+// are skipped; this does.
 #pragma once
 
 #include <vector>

@@ -17,8 +17,8 @@
 //   stage     := ident [ '@' int ]                      lead: on loop trip t the stage works on iteration trip * t + lead
 // clang-format on
 // Canonical form: clauses in the order above, no spaces; queries=32, a trip, weights and buffers of 1, leads of 0 and
-// math=packed left out; buffers sorted by tile name. unparse(parse(t)) is canonical, and parse(unparse(x)) = x for every placement
-// that a plan accepts.
+// math=packed left out; buffers sorted by tile name. unparse(parse(t)) is canonical, and parse(unparse(x)) = x for
+// every placement that a plan accepts.
 #pragma once
 
 #include <cstdint>

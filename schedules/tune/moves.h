@@ -22,7 +22,8 @@ struct Move {
 //   - a stage to another place: an item of its own at either end of a phase or between two items, into a stream, or a
 //     phase of its own
 //   - a lead by one trip up or down
-//   - two neighbouring items into one of two streams, and back; paced by matrix cycles or by counts; a weight to the next of 1, 2, 3, 4, 6, 8, 12, 16
+//   - two neighbouring items into one of two streams, and back; paced by matrix cycles or by counts; a weight to the
+//     next of 1, 2, 3, 4, 6, 8, 12, 16
 //   - a barrier between two items of a phase, or none between two phases
 //   - copies of a tile one up or down (LDS: up to 8, registers: up to 2)
 //   - one wave group or two; another legal number of waves; packed or scalar arithmetic

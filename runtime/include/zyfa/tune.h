@@ -46,10 +46,10 @@ struct TuneOptions {
   // the causal mask has the last queries and sees all keys, beside as many of its kind as a compute unit holds. Few
   // tokens weigh what stands before and after the loop, many the loop.
   std::int64_t tokens = 4096;
-  std::uint64_t seed = 1;                    // of the walk
-  std::uint64_t trials = 200;                // stops after so many, the starts included
-  // Names of rows or placements in text form; empty: tune_starts(). Starts of 32 and of 64 queries a wave mean a walk for
-  // each with half of the trials.
+  std::uint64_t seed = 1;      // of the walk
+  std::uint64_t trials = 200;  // stops after so many, the starts included
+  // Names of rows or placements in text form; empty: tune_starts(). Starts of 32 and of 64 queries a wave mean a walk
+  // for each with half of the trials.
   std::vector<std::string> starts = {};
   // A row of the kernel table whose placement is looked for, by name: a placement is of use only where it is one for
   // every kernel that the row serves. Empty: the problem's kernel alone.
@@ -81,8 +81,9 @@ struct TuneResult {
 };
 
 // Runs on the simulator, on one thread of this host. kUnsupported (problem, details: every reason); kInvalidArgument
-// (tokens, trials, parameters, no such row or one that does not serve the problem, starts that are of no use); kScheduleError (a start that is no placement or not legal);
-// kDeviceUnavailable (no libzyfa_jit); kCorruptData (the best of TuneOptions::known does not come out as it says).
+// (tokens, trials, parameters, no such row or one that does not serve the problem, starts that are of no use);
+// kScheduleError (a start that is no placement or not legal); kDeviceUnavailable (no libzyfa_jit); kCorruptData (the
+// best of TuneOptions::known does not come out as it says).
 [[nodiscard]] ZYFA_API Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& options = {});
 
 // A row of the kernel table whose placement is looked for by tune() (docs/schedules.md, "The tuned rows").

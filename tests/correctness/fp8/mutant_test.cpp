@@ -71,7 +71,8 @@ class Fp8Mutants : public testing::TestWithParam<Kernel> {
     const auto report = jit::verify_object(jit::read_code_object(*object).value());
     if (!report) return to_string(report.error());
     if (!report->findings.empty()) return jit::to_string(report->findings.front());
-    const Expected<Fp8Output> output = launch_fp8_object(case_, inputs_, {*object, kSymbol, waves_, query_tile_}, *device_);
+    const Expected<Fp8Output> output =
+        launch_fp8_object(case_, inputs_, {*object, kSymbol, waves_, query_tile_}, *device_);
     const std::vector<SimFinding> findings = device_->last_findings();
     if (!findings.empty()) return sim::to_string(findings.front());
     return output ? std::string() : to_string(output.error());

@@ -132,7 +132,8 @@ TEST_P(Fp8Policies, RightUnderEveryReadingOfEveryRule) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Placements, Fp8Policies, testing::Values("fp8_naive", "fp8_pingpong", "fp8_pingpong_packed", "fp8_wide"),
+INSTANTIATE_TEST_SUITE_P(Placements, Fp8Policies,
+                         testing::Values("fp8_naive", "fp8_pingpong", "fp8_pingpong_packed", "fp8_wide"),
                          [](const auto& info) { return info.param; });
 
 TEST(Fp8Launches, RepeatedAndOnAnyNumberOfThreadsGiveTheSameBits) {

@@ -73,9 +73,8 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
         schedules::parse_placement(schedules::find_row(schedules::kernel_table(), row)->placement).value();
     for (const auto& start : {from, schedules::with_two_iterations(from)}) walks.emplace_back(*algorithm, start);
   }
-  const auto wide = schedules::parse_placement(schedules::find_row(schedules::kernel_table(), drawn.head_dim == 128
-                                                                                                  ? "fp8_wide"
-                                                                                                  : "fp8_wide_192")
+  const auto wide = schedules::parse_placement(schedules::find_row(schedules::kernel_table(),
+                                                                   drawn.head_dim == 128 ? "fp8_wide" : "fp8_wide_192")
                                                    ->placement)
                         .value();
   const auto of_wide = schedules::attention_forward_fp8(spec, wide);
@@ -113,9 +112,10 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
     of_64_queries += plan->placement.queries == 64 ? 1 : 0;
     interleaved += text.find('{') != std::string::npos ? 1 : 0;
   }
-  std::printf("%zu placements of %lu draws: %d with two groups, %d interleaved, %d scalar, %d of 64 queries; %lu refused for "
-              "registers\n",
-              seen.size(), draws, two_groups, interleaved, scalar, of_64_queries, too_big);
+  std::printf(
+      "%zu placements of %lu draws: %d with two groups, %d interleaved, %d scalar, %d of 64 queries; %lu refused for "
+      "registers\n",
+      seen.size(), draws, two_groups, interleaved, scalar, of_64_queries, too_big);
   EXPECT_GE(two_groups, 5);
   EXPECT_GE(interleaved, 5);
   EXPECT_GE(scalar, 10);

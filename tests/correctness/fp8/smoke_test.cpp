@@ -23,7 +23,8 @@ TEST(Fp8Smoke, EveryVariantUnderEveryPlacement) {
   std::ranges::copy(fp8_variants(192, schedules::MaskKind::kCausal), std::back_inserter(all));
   for (const KernelSpec& spec : all) {
     Fp8Outcome naive;
-    for (const char* placement : {"fp8_naive", "fp8_pingpong", "fp8_pingpong_packed", spec.head_dim_qk == 128 ? "fp8_wide" : "fp8_wide_192"}) {
+    for (const char* placement :
+         {"fp8_naive", "fp8_pingpong", "fp8_pingpong_packed", spec.head_dim_qk == 128 ? "fp8_wide" : "fp8_wide_192"}) {
       const Fp8Case c{.batch = 1,
                       .query_length = 70,
                       .key_length = 201,

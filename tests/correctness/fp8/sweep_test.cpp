@@ -1,7 +1,8 @@
 // Exhaustive small shapes under strict mode: every pair of sequence lengths around the edges of the 64-key blocks, the
-// waves of 32 and 64 queries and the 128- and 256-query workgroups, for several head counts and both masks; the variants of 8-bit
-// attention and the head dims go round over the shapes. All inputs are views with NaN codes in every unused byte.
-// Placements must agree bit for bit, with fp64 within the error of P, and with the model of their rule within rounding.
+// waves of 32 and 64 queries and the 128- and 256-query workgroups, for several head counts and both masks; the
+// variants of 8-bit attention and the head dims go round over the shapes. All inputs are views with NaN codes in every
+// unused byte. Placements must agree bit for bit, with fp64 within the error of P, and with the model of their rule
+// within rounding.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -45,8 +45,10 @@ std::size_t last_of_loop() {
     const Instruction& instruction = original_listing().code[i];
     const auto* label = instruction.operands.empty() ? nullptr : std::get_if<jit::Label>(&instruction.operands[0]);
     if (label == nullptr) continue;
-    if (instruction.op == Op::kLabel) placed.insert(label->id);
-    else if (placed.contains(label->id)) last = i;
+    if (instruction.op == Op::kLabel)
+      placed.insert(label->id);
+    else if (placed.contains(label->id))
+      last = i;
   }
   return last;
 }
@@ -65,8 +67,8 @@ TEST_F(AddressMutants, WrongLoadAddress) {
                     {"lds-in-flight", "uninitialised-register"});
 }
 
-// An LDS read of the other copy of its tile: one that another wave may be filling. Behind the loop nobody fills any, and
-// the copy holds the iteration before: that shows in the result.
+// An LDS read of the other copy of its tile: one that another wave may be filling. Behind the loop nobody fills any,
+// and the copy holds the iteration before: that shows in the result.
 TEST_F(AddressMutants, ReadsTheOtherCopyOfItsTile) {
   const auto mutate = [](Listing& l, std::size_t i) {
     const std::int32_t base = read_base(l.code[i]);

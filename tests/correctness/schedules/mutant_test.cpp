@@ -35,10 +35,7 @@ TEST_F(Mutants, TheOriginalIsClean) {
   EXPECT_TRUE(verdict.same_result);
 }
 
-// "barrier": the end of the program, with a load to LDS on its way.
-TEST_F(Mutants, RemovedWait) {
-  expect_all_caught(positions(Op::kSWaitcnt), erase, {"missing-wait", "lds-in-flight"});
-}
+TEST_F(Mutants, RemovedWait) { expect_all_caught(positions(Op::kSWaitcnt), erase, {"missing-wait", "lds-in-flight"}); }
 
 TEST_F(Mutants, VmcntOneTooLarge) {
   expect_all_caught(positions([](const Instruction& i) {

@@ -118,7 +118,8 @@ Verdict Mutants::judge(const Listing& mutant) {
     if (!warnings.empty()) verdict.strict = sim::to_string(warnings.front());
     if (original_result_.empty()) {
       original_result_ =
-          probe_.run(jit::assemble(original().listing, original().declaration).value(), kSymbol, kWaves, kQueryTile).value();
+          probe_.run(jit::assemble(original().listing, original().declaration).value(), kSymbol, kWaves, kQueryTile)
+              .value();
     }
     verdict.same_result = *words == original_result_;
   } else if (words.error().code == ErrorCode::kStrictFinding) {

@@ -43,8 +43,8 @@ class Mutants : public testing::Test {
   void expect_all_noticed(const std::vector<std::size_t>& at, const Mutation& mutate);
 
  private:
-  // Two workgroups that see 509 and 633 keys, 4 and 5 iterations that end with keys that count: a loop of two copies has
-  // a last trip after each.
+  // Two workgroups that see 509 and 633 keys, 4 and 5 iterations that end with keys that count: a loop of two copies
+  // has a last trip after each.
   AttentionProbe probe_{380, 633};
   std::vector<std::uint32_t> original_result_;
 };

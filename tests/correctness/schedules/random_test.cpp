@@ -23,8 +23,8 @@ using schedules::Plan;
 
 // How many of the placements use each feature of the grammar.
 struct Features {
-  int two_groups = 0, eight_waves = 0, wide = 0, paced = 0, interleaved = 0, several_stages = 0, led = 0, lds_copies = 0,
-      register_copies = 0, one_phase = 0, priorities = 0, pairs = 0;
+  int two_groups = 0, eight_waves = 0, wide = 0, paced = 0, interleaved = 0, several_stages = 0, led = 0,
+      lds_copies = 0, register_copies = 0, one_phase = 0, priorities = 0, pairs = 0;
 
   void count(const Plan& plan) {
     const schedules::Placement& p = plan.placement;
@@ -62,12 +62,13 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
   std::mt19937 random(20260101);
   const auto reference = schedules::compile_kernel(probe_spec(std::string(schedules::kNaivePlacement)));
   ASSERT_TRUE(reference) << to_string(reference.error());
-  const auto expected = probe.run(reference->object, reference->info.symbol, reference->info.waves,
-                                  reference->info.query_tile);
+  const auto expected =
+      probe.run(reference->object, reference->info.symbol, reference->info.waves, reference->info.query_tile);
   ASSERT_TRUE(expected) << to_string(expected.error());
 
   const auto algorithm = schedules::attention_forward(probe_spec({}), {});
-  const auto wide = schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "wide")->placement).value();
+  const auto wide =
+      schedules::parse_placement(schedules::find_row(schedules::kernel_table(), "wide")->placement).value();
   const auto of_wide = schedules::attention_forward(probe_spec({}), wide);
   const auto naive = schedules::parse_placement(schedules::kNaivePlacement).value();
   const auto pingpong =
@@ -108,8 +109,8 @@ TEST(RandomPlacements, AttentionKeepsItsBits) {
       "with LDS copies, "
       "%d with register copies, %d of one phase, %d with priorities, %d with trips of two; %lu refused for registers\n",
       features.two_groups, features.eight_waves, features.wide, features.interleaved, features.paced,
-      features.several_stages, features.led,
-      features.lds_copies, features.register_copies, features.one_phase, features.priorities, features.pairs, too_big);
+      features.several_stages, features.led, features.lds_copies, features.register_copies, features.one_phase,
+      features.priorities, features.pairs, too_big);
   // The set must exercise the grammar, not only its plain corner.
   EXPECT_GE(features.two_groups, 40);
   EXPECT_GE(features.eight_waves, 60);

@@ -27,10 +27,10 @@ TEST(JsonKeys, Run) {
   const Result result = session.zyfa_jit({"run", "--inputs", session / "in", "--json"});
   EXPECT_THAT(keys(result.out),
               ElementsAre("inputs", "shape", "mask_from", "softmax_scale", "problem", "key", "row", "schedule",
-                          "source", "layer", "llvm", "vgprs", "agprs", "lds_bytes", "instructions", "helpers", "workspace_bytes",
-                          "compile_ms", "publish_ms", "rejected_entries", "device", "strict", "launches",
-                          "launches_that_differ", "tile_paths", "host_seconds", "rms_percent", "max_abs", "lse_max_abs",
-                          "nan_mismatches", "nonzero_in_empty_rows", "limits", "within_tolerance"))
+                          "source", "layer", "llvm", "vgprs", "agprs", "lds_bytes", "instructions", "helpers",
+                          "workspace_bytes", "compile_ms", "publish_ms", "rejected_entries", "device", "strict",
+                          "launches", "launches_that_differ", "tile_paths", "host_seconds", "rms_percent", "max_abs",
+                          "lse_max_abs", "nan_mismatches", "nonzero_in_empty_rows", "limits", "within_tolerance"))
       << result.err;
   EXPECT_THAT(keys(result.json()["compile_ms"].dump()),
               testing::UnorderedElementsAre("total", "lookup", "open", "build", "load"));

@@ -107,7 +107,7 @@ class Checker {
     }
   }
 
-  [[nodiscard]] int sum(std::size_t stream, int Piece::*what, std::size_t pieces) const {
+  [[nodiscard]] int sum(std::size_t stream, int Piece::* what, std::size_t pieces) const {
     int result = 0;
     for (std::size_t p = 0; p < pieces; ++p) result += streams_[stream][p].*what;
     return result;

@@ -22,15 +22,17 @@ Instruction make(Op op, std::vector<jit::Operand> operands, std::string comment)
 
 // 16 passes and 8.
 Instruction scaled(std::string comment) {
-  return make(Op::kVMfmaScaleF32_32x32x64F8f6f4,
-              {vgpr(0, 16), vgpr(16, 8), vgpr(24, 8), Imm{0}, vgpr(40), vgpr(41)}, std::move(comment));
+  return make(Op::kVMfmaScaleF32_32x32x64F8f6f4, {vgpr(0, 16), vgpr(16, 8), vgpr(24, 8), Imm{0}, vgpr(40), vgpr(41)},
+              std::move(comment));
 }
 Instruction bf16(std::string comment) {
   return make(Op::kVMfmaF32_32x32x16Bf16, {vgpr(0, 16), vgpr(16, 4), vgpr(24, 4), Imm{0}}, std::move(comment));
 }
 Instruction move(std::string comment) { return make(Op::kVMovB32, {vgpr(0), Imm{0}}, std::move(comment)); }
 Instruction exponential(std::string comment) { return make(Op::kVExpF32, {vgpr(0), vgpr(0)}, std::move(comment)); }
-Instruction read(std::string comment) { return make(Op::kDsReadB128, {vgpr(0, 4), vgpr(9), Imm{0}}, std::move(comment)); }
+Instruction read(std::string comment) {
+  return make(Op::kDsReadB128, {vgpr(0, 4), vgpr(9), Imm{0}}, std::move(comment));
+}
 
 std::vector<std::string> names(std::vector<WeightedCode> streams) {
   std::vector<std::string> result;
@@ -40,12 +42,14 @@ std::vector<std::string> names(std::vector<WeightedCode> streams) {
 
 TEST(Pace, FollowsTheMatrixCyclesNotTheCount) {
   // Thirds of the matrix time: the long MFMA has two.
-  EXPECT_THAT(names({{{scaled("M"), bf16("m")}, 1}, {{move("0"), move("1"), move("2"), move("3"), move("4"), move("5")}, 1}}),
-              ElementsAre("M", "0", "1", "2", "3", "m", "4", "5"));
+  EXPECT_THAT(
+      names({{{scaled("M"), bf16("m")}, 1}, {{move("0"), move("1"), move("2"), move("3"), move("4"), move("5")}, 1}}),
+      ElementsAre("M", "0", "1", "2", "3", "m", "4", "5"));
 }
 
 TEST(Pace, ATranscendentalTakesTwoTurns) {
-  EXPECT_THAT(names({{{bf16("m"), bf16("n")}, 1}, {{exponential("e"), exponential("f"), move("0"), move("1"), move("2"), move("3")}, 1}}),
+  EXPECT_THAT(names({{{bf16("m"), bf16("n")}, 1},
+                     {{exponential("e"), exponential("f"), move("0"), move("1"), move("2"), move("3")}, 1}}),
               ElementsAre("m", "e", "f", "n", "0", "1", "2", "3"));
 }
 
@@ -67,8 +71,9 @@ TEST(Pace, OtherInstructionsOfTheFirstStreamCountForNothing) {
 // A region that a branch skips is no work, and stays whole.
 TEST(Pace, SkippedRegionsTakeNoTime) {
   const jit::Label rare{3};
-  std::vector<Instruction> guarded{make(Op::kSCbranchScc0, {rare}, "branch"), move("inside"), move("inside"),
-                                   move("inside"), make(Op::kLabel, {rare}, "label"), move("after")};
+  std::vector<Instruction> guarded{
+      make(Op::kSCbranchScc0, {rare}, "branch"), move("inside"), move("inside"), move("inside"),
+      make(Op::kLabel, {rare}, "label"),         move("after")};
   EXPECT_THAT(names({{{bf16("m"), bf16("n")}, 1}, {std::move(guarded), 1}}),
               ElementsAre("m", "branch", "inside", "inside", "inside", "label", "n", "after"));
 }

@@ -107,28 +107,24 @@ TEST_P(BadPlacement, SaysWhatWasExpected) {
 
 INSTANTIATE_TEST_SUITE_P(
     Texts, BadPlacement,
-    testing::Values(Bad{"", "name=<identifier>"}, Bad{"name=a", "loop=<phases>"},
-                    Bad{"name=a;loop=b;waves=3", "waves 1, 2, 4 or 8"}, Bad{"name=a;loop=b;waves=16", "from 1 to 8"},
-                    Bad{"name=a;loop=b;queries=16", "queries 32 or 64"},
-                    Bad{"name=a;loop=b;queries=128", "queries 32 or 64"},
-                    Bad{"name=a;loop=b;queries=x", "queries 32 or 64"},
-                    Bad{"name=a;loop=b;queries=", "queries 32 or 64"},
-                    Bad{"name=a;loop=b;queries=64;queries=64", "not given before"},
-                    Bad{"name=a;loop={=b}", "at least two streams"}, Bad{"name=a;loop={=/b}", "an identifier"},
-                    Bad{"name=a;loop={=b/c:0}", "a weight from 1 to 64"}, Bad{"name=a;loop={==b/c}", "an identifier"},
-                    Bad{"name=a;loop=b;groups=3", "groups from 1 to 2"},
-                    Bad{"name=a;loop=b;trip=3", "iterations of a trip from 1 to 2"},
-                    Bad{"name=a;loop=b;trip=0", "iterations of a trip from 1 to 2"},
-                    Bad{"name=a;loop=b;buffers=k:9", "from 1 to 8"},
-                    Bad{"name=a;loop=b;buffers=k:2,k:3", "each tile once"},
-                    Bad{"name=a;loop=b@9", "a lead from 0 to 8"}, Bad{"name=a;loop={b}", "at least two streams"},
-                    Bad{"name=a;loop={b/c", "'/' or '}'"}, Bad{"name=a;loop=b|", "an identifier"},
-                    Bad{"name=a;loop=b;speed=9", "one of name, waves"}, Bad{"name=a;name=b;loop=c", "not given before"},
-                    Bad{"name=a;loop=b|c;prio=1", "the loop has 2 phases"},
-                    Bad{"name=a;loop=b;math=simd", "packed or scalar"},
-                    Bad{"name=a;loop=b;before_buffers=k:2,k:3", "each tile once in before_buffers="},
-                    Bad{"name=a;loop=b;prio=4", "a priority from 0 to 3"}, Bad{"name=a;loop=b c", "';' or the end"},
-                    Bad{"name=a;loop={b:65/c}", "a weight from 1 to 64"}, Bad{"name=1a;loop=b", "an identifier"}));
+    testing::Values(
+        Bad{"", "name=<identifier>"}, Bad{"name=a", "loop=<phases>"},
+        Bad{"name=a;loop=b;waves=3", "waves 1, 2, 4 or 8"}, Bad{"name=a;loop=b;waves=16", "from 1 to 8"},
+        Bad{"name=a;loop=b;queries=16", "queries 32 or 64"}, Bad{"name=a;loop=b;queries=128", "queries 32 or 64"},
+        Bad{"name=a;loop=b;queries=x", "queries 32 or 64"}, Bad{"name=a;loop=b;queries=", "queries 32 or 64"},
+        Bad{"name=a;loop=b;queries=64;queries=64", "not given before"}, Bad{"name=a;loop={=b}", "at least two streams"},
+        Bad{"name=a;loop={=/b}", "an identifier"}, Bad{"name=a;loop={=b/c:0}", "a weight from 1 to 64"},
+        Bad{"name=a;loop={==b/c}", "an identifier"}, Bad{"name=a;loop=b;groups=3", "groups from 1 to 2"},
+        Bad{"name=a;loop=b;trip=3", "iterations of a trip from 1 to 2"},
+        Bad{"name=a;loop=b;trip=0", "iterations of a trip from 1 to 2"},
+        Bad{"name=a;loop=b;buffers=k:9", "from 1 to 8"}, Bad{"name=a;loop=b;buffers=k:2,k:3", "each tile once"},
+        Bad{"name=a;loop=b@9", "a lead from 0 to 8"}, Bad{"name=a;loop={b}", "at least two streams"},
+        Bad{"name=a;loop={b/c", "'/' or '}'"}, Bad{"name=a;loop=b|", "an identifier"},
+        Bad{"name=a;loop=b;speed=9", "one of name, waves"}, Bad{"name=a;name=b;loop=c", "not given before"},
+        Bad{"name=a;loop=b|c;prio=1", "the loop has 2 phases"}, Bad{"name=a;loop=b;math=simd", "packed or scalar"},
+        Bad{"name=a;loop=b;before_buffers=k:2,k:3", "each tile once in before_buffers="},
+        Bad{"name=a;loop=b;prio=4", "a priority from 0 to 3"}, Bad{"name=a;loop=b c", "';' or the end"},
+        Bad{"name=a;loop={b:65/c}", "a weight from 1 to 64"}, Bad{"name=1a;loop=b", "an identifier"}));
 
 }  // namespace
 }  // namespace zyfa::schedules

@@ -72,8 +72,8 @@ std::vector<std::int64_t> early_iterations(const std::string& text) {
 }
 
 // use@1 works on i in epoch 2i - 2, and two groups wait for its tile two epochs before: the end of the phase in which
-// load@2 stands. Iteration 0 is the first to be loaded and stands there anyway; 1 would be waited for at once. One group
-// waits a phase later, and so do two where the load is a phase or more ahead.
+// load@2 stands. Iteration 0 is the first to be loaded and stands there anyway; 1 would be waited for at once. One
+// group waits a phase later, and so do two where the load is a phase or more ahead.
 TEST(Plan, LoadsThatTheirOwnPhaseWaitsForComeEarly) {
   EXPECT_THAT(early_iterations("name=p;waves=8;groups=2;buffers=t:3;loop=use,sum|load@2"), testing::IsEmpty());
   const std::string close = "buffers=t:3,r:2;loop=use@1,load@2|sum";
@@ -120,7 +120,8 @@ TEST(Plan, SpeculationIsAStagePromise) {
 TEST(Plan, NamesEveryProblemAtOnce) {
   const std::vector<std::string> all = problems("name=p;waves=2;groups=1;buffers=s:2,x:2;loop=load|use,nothing");
   EXPECT_THAT(all, Contains(HasSubstr("waves=2 cannot divide the loads; allowed: 4, 8")));
-  EXPECT_THAT(problems("name=p;waves=2;queries=64;loop=load|use,sum"), Contains(HasSubstr("waves=2 does not go with queries=64")));
+  EXPECT_THAT(problems("name=p;waves=2;queries=64;loop=load|use,sum"),
+              Contains(HasSubstr("waves=2 does not go with queries=64")));
   EXPECT_THAT(all, Contains(HasSubstr("tile 's' outlives an iteration")));
   EXPECT_THAT(all, Contains(HasSubstr("names tile 'x'")));
   EXPECT_THAT(all, Contains(HasSubstr("no stage 'nothing'; it has load, use, sum")));

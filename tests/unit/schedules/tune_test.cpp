@@ -110,7 +110,8 @@ TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
   const Algorithm algorithm = small_algorithm();
   std::map<std::string, int> tried;
   std::uint64_t steps = 0;
-  const SearchCalls calls{.algorithms = of_small, .try_out = [&](const Placement& p) -> Expected<Trial> {
+  const SearchCalls calls{.algorithms = of_small,
+                          .try_out = [&](const Placement& p) -> Expected<Trial> {
                             ++tried[unparse(p)];
                             return Trial{.cost = toy_cost(p)};
                           },
@@ -119,8 +120,7 @@ TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
                                 EXPECT_EQ(step.number, ++steps);
                                 return true;
                               }};
-  const auto found =
-      search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {.seed = 3, .trials = 800}, calls);
+  const auto found = search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {.seed = 3, .trials = 800}, calls);
   ASSERT_TRUE(found) << to_string(found.error());
   EXPECT_EQ(found->trial.cost, 10.0) << unparse(found->placement);
   EXPECT_TRUE(make_plan(algorithm, found->placement));
@@ -134,14 +134,14 @@ TEST(TuneSearch, FindsTheLeastOfASmallSpace) {
 
 std::vector<std::string> walk(std::uint64_t seed) {
   std::vector<std::string> texts;
-  const SearchCalls calls{.algorithms = of_small, .try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
+  const SearchCalls calls{.algorithms = of_small,
+                          .try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
                           .step =
                               [&](const SearchStep& step) {
                                 texts.push_back(unparse(step.placement));
                                 return true;
                               }};
-  EXPECT_TRUE(search({parse("name=p;waves=4;groups=1;loop=load|use,sum")},
-                     {.seed = seed, .trials = 200}, calls));
+  EXPECT_TRUE(search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {.seed = seed, .trials = 200}, calls));
   return texts;
 }
 
@@ -177,7 +177,8 @@ TEST(TuneSearch, WalksFromEachNumberOfQueries) {
 }
 
 TEST(TuneSearch, EndsWhenTheCallerSaysSo) {
-  const SearchCalls calls{.algorithms = of_small, .try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
+  const SearchCalls calls{.algorithms = of_small,
+                          .try_out = [](const Placement& p) -> Expected<Trial> { return Trial{.cost = toy_cost(p)}; },
                           .step = [](const SearchStep& step) { return step.number < 7; }};
   const auto found = search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
   ASSERT_TRUE(found);
@@ -194,9 +195,9 @@ TEST(TuneSearch, TieBreakDecidesAmongEqualCosts) {
 
 TEST(TuneSearch, RefusesStartsThatAreNoUse) {
   const Algorithm algorithm = small_algorithm();
-  const SearchCalls calls{
-      .algorithms = of_small,
-      .try_out = [](const Placement&) -> Expected<Trial> { return Trial{.cost = {}, .why = "too slow"}; }};
+  const SearchCalls calls{.algorithms = of_small, .try_out = [](const Placement&) -> Expected<Trial> {
+                            return Trial{.cost = {}, .why = "too slow"};
+                          }};
   const auto none = search({}, {}, calls);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
@@ -209,9 +210,9 @@ TEST(TuneSearch, RefusesStartsThatAreNoUse) {
 }
 
 TEST(TuneSearch, AnErrorOfATrialEndsIt) {
-  const SearchCalls calls{
-      .algorithms = of_small,
-      .try_out = [](const Placement&) -> Expected<Trial> { return make_error(ErrorCode::kDeviceError, "gone"); }};
+  const SearchCalls calls{.algorithms = of_small, .try_out = [](const Placement&) -> Expected<Trial> {
+                            return make_error(ErrorCode::kDeviceError, "gone");
+                          }};
   const auto found = search({parse("name=p;waves=4;groups=1;loop=load|use,sum")}, {}, calls);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().message, "gone");
