@@ -26,7 +26,7 @@ TEST(TuneStarts, AreTheChoiceAndRowsOfOtherQueries) {
   EXPECT_THAT(tune_starts(problem("fp8e4m3,d=128,causal")).value(),
               ElementsAre(text_of("fp8_pingpong"), text_of("fp8_wide")));
   EXPECT_THAT(tune_starts(problem("fp8e4m3,d=192/128,full,form=folded")).value(),
-              ElementsAre(text_of("fp8_pingpong_folded"), text_of("fp8_wide_192")));
+              ElementsAre(text_of("fp8_pingpong_folded_192"), text_of("fp8_wide_192")));
   EXPECT_THAT(tune_starts(problem("bf16,d=128,causal,compute=fp8,near=bf16")).value(),
               ElementsAre(text_of("fp8_near_pingpong"), text_of("fp8_near_wide")));
   const auto none = tune_starts(problem("bf16,d=64"));
@@ -70,7 +70,7 @@ TEST(TuneRow, APlacementMustFitTheRegistersOfAllThatTheRowServes) {
   const AttentionProblem timed = problem("fp8e4m3,d=128,full");
   const auto alone = tune(timed, options);
   EXPECT_TRUE(alone) << to_string(alone.error());
-  options.row = "fp8_pingpong";
+  options.row = "fp8_pingpong_packed";  // of both head dims
   const auto served = tune(timed, options);
   ASSERT_FALSE(served);
   EXPECT_EQ(served.error().code, ErrorCode::kInvalidArgument);

@@ -64,7 +64,7 @@ TEST_F(AddressMutants, WrongLoadAddress) {
                       std::int32_t& to = std::get<Imm>(l.code[i].operands[2]).value;
                       to = other_copy(to);
                     },
-                    {"lds-in-flight", "uninitialised-register"});
+                    {"lds-in-flight", "lds-race", "uninitialised-register"});
 }
 
 // An LDS read of the other copy of its tile: one that another wave may be filling. Behind the loop nobody fills any,
