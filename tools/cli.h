@@ -71,8 +71,9 @@ inline constexpr const char* kProblemHelp =
     "sum=sparse|dense, no-rotate, smooth-k, scales=tensor, u8=truncate (zyfa/problem.h). Example: "
     "bf16,d=128,causal,lse";
 inline constexpr const char* kPlacementHelp =
-    "Placement to use instead of the table's choice: a row's name (naive, pingpong; FP8: fp8_naive, fp8_pingpong, "
-    "fp8_pingpong_packed; mixed: fp8_near_...), a placement's text form, or @FILE that holds one";
+    "Placement to use instead of the table's choice: a row's name (naive, pingpong, wide; FP8: fp8_naive, "
+    "fp8_pingpong, "
+    "fp8_wide; mixed: fp8_near_...; explain lists all), a placement's text form, or @FILE that holds one";
 
 // "a,b" as "a" and "b"; empty words stay.
 [[nodiscard]] std::vector<std::string> comma_words(const std::string& text);

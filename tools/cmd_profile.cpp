@@ -288,8 +288,9 @@ int profile(const Options& options) {
   if (const Status good = check_use(options); !good) return report(good.error(), options.form);
   if (options.list_parameters) return list_parameters(options);
   // A simulation may take minutes: what the model would refuse after it is told before.
-  if (const Status good = check_profile_parameters(options.parameters); !good)
+  if (const Status good = check_profile_parameters(options.parameters); !good) {
     return report(good.error(), options.form);
+  }
   return options.job.empty() ? profile_problem(options) : profile_job(options);
 }
 

@@ -150,8 +150,7 @@ void add_tune(CLI::App& app, Chosen& chosen) {
   command
       ->add_option("--start", tune.starts,
                    "Placement to start from, a row's name, a text form or @FILE that holds one, instead of the table's "
-                   "choice and "
-                   "its rows of 64 queries a wave. May be repeated")
+                   "choice and its rows of 64 queries a wave. May be repeated")
       ->allow_extra_args(false);
   command->add_option("--set", tune.parameters, "Parameter of the cycle model, name=value. May be repeated")
       ->allow_extra_args(false);

@@ -77,6 +77,11 @@ struct Instruction {
   std::vector<Token> awaits;  // kAwait only
 };
 
+// What a branch goes to and what kLabel places, else nullptr.
+[[nodiscard]] inline const Label* label_of(const Instruction& instruction) {
+  return instruction.operands.empty() ? nullptr : std::get_if<Label>(&instruction.operands.front());
+}
+
 // A linear listing with labels; control flow only through the branch instructions it contains.
 struct Listing {
   std::string symbol;  // kernel symbol

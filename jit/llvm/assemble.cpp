@@ -103,11 +103,7 @@ bool same_text(std::string_view listed, const Decoded& decoded) {
 }
 
 const Label* branch_label(const Instruction& instruction) {
-  if (op_info(instruction.op).unit != Unit::kBranch) return nullptr;
-  for (const Operand& operand : instruction.operands) {
-    if (const Label* label = std::get_if<Label>(&operand)) return label;
-  }
-  return nullptr;
+  return op_info(instruction.op).unit == Unit::kBranch ? label_of(instruction) : nullptr;
 }
 
 // Compares the decoded kernel with the listing it came from.
@@ -140,8 +136,8 @@ class Comparison {
     for (const Instruction& instruction : listing_.code) {
       if (is_machine(instruction)) {
         ++at;
-      } else if (instruction.op == Op::kLabel && !instruction.operands.empty()) {
-        const Label* label = std::get_if<Label>(&instruction.operands[0]);
+      } else if (instruction.op == Op::kLabel) {
+        const Label* label = label_of(instruction);
         if (label == nullptr || label->id >= label_offsets_.size()) continue;
         const bool at_end = at >= decoded_.size();
         if (!at_end) label_offsets_[label->id] = static_cast<std::int64_t>(decoded_[at].offset);

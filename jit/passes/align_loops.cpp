@@ -20,10 +20,6 @@ namespace {
 constexpr std::uint32_t kDword = 4, kAlignment = 8;
 constexpr std::int32_t kWaitForNothing = 0xcf7f;  // s_waitcnt with every counter at its largest (gfx950-isa.md 3.5)
 
-const Label* label_of(const Instruction& instruction) {
-  return instruction.operands.empty() ? nullptr : std::get_if<Label>(&instruction.operands[0]);
-}
-
 struct Loops {
   std::vector<bool> inside;  // by instruction index: between a label and a branch back to it
   std::vector<bool> head;    // the label of one

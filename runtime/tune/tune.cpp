@@ -44,6 +44,11 @@ std::vector<std::string> with_more(const TuneOptions& options, const std::vector
   return parameters;
 }
 
+// As the walk compares it.
+schedules::Trial as_found(const TuneTrial& trial) {
+  return {.cost = tune_cost(trial), .tie_break = trial.toggles, .why = trial.why};
+}
+
 class Bench {
  public:
   // `serves`: the kernels that a placement must be one for.
@@ -75,19 +80,18 @@ class Bench {
       return trial;
     }
     if (Status timed = time(trial); !timed) return tl::unexpected(std::move(timed.error()));
-    const std::optional<double> cost = tune_cost(trial);
-    if (!least_ || *cost < *least_) {
-      if (std::string why = refused_by_others(placement); !why.empty())
+    if (as_found(trial).better_than(best_)) {
+      if (std::string why = refused_by_others(placement); !why.empty()) {
         return TuneTrial{.placement = placement, .why = why};
-      least_ = cost;
+      }
+      remember(trial);
     }
     return trial;
   }
 
   // A trial of an earlier run, as it would have been.
   void remember(const TuneTrial& trial) {
-    const std::optional<double> cost = tune_cost(trial);
-    if (cost && (!least_ || *cost < *least_)) least_ = cost;
+    if (as_found(trial).better_than(best_)) best_ = as_found(trial);
   }
 
  private:
@@ -164,7 +168,7 @@ class Bench {
   std::vector<std::byte> expected_;
   const JitService* service_;
   std::span<const schedules::KernelSpec> serves_;  // the problem's own first
-  std::optional<double> least_;
+  schedules::Trial best_;
   std::uint64_t tried_ = 0;
 };
 
@@ -278,7 +282,7 @@ Expected<TuneResult> tune(const AttentionProblem& problem, const TuneOptions& op
           if (!trial) return tl::unexpected(std::move(trial.error()));
           latest = *std::move(trial);
         }
-        return schedules::Trial{.cost = tune_cost(latest), .tie_break = latest.toggles, .why = latest.why};
+        return as_found(latest);
       },
       .step =
           [&](const schedules::SearchStep& step) {

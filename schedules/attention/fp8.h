@@ -1,7 +1,7 @@
 // Attention forward in 8 bits: Q.K in e4m3 or int8, P and V in e4m3, O in BF16; head dims 128/128 and 192/128.
 //
-// As in forward.h a wave owns 32 queries, or two blocks of 32. An iteration is two blocks of 64
-// keys, "a" and "b". All softmax quantities are in units of 1/8 binade for lean P and of one binade for exact P
+// As in forward.h a wave owns 32 queries, or two blocks of 32. An iteration is two blocks of 64 keys, "a" and "b". All
+// softmax quantities are in units of 1/8 binade for lean P and of one binade for exact P
 // ("units"), and the rules are those of docs/numerics.md:
 //  - lean P: the e4m3 code of a probability is round(t) with t = 8 * (x - reference - exponent) + 55.543;
 //  - block exponents: an integer per (query, block) brings the block's largest probability to at most 2^8, and the

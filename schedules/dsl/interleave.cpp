@@ -62,9 +62,7 @@ std::vector<std::uint8_t> glued_to_next(const std::vector<jit::Instruction>& cod
       if (narrowed) glue(glued, *narrowed, i);
       narrowed = fills_exec(code[i]) ? std::nullopt : std::optional(i);
     }
-    for (const jit::Operand& operand : code[i].operands) {
-      const auto* label = std::get_if<jit::Label>(&operand);
-      if (label == nullptr) continue;
+    if (const jit::Label* label = jit::label_of(code[i])) {
       const auto [at, is_new] = branches.emplace(label->id, i);
       if (!is_new) glue(glued, at->second, i);
     }

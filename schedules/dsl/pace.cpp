@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "jit/isa/op_info.h"
@@ -26,28 +27,17 @@ bool is_vector(const Instruction& instruction) {
   return unit == Unit::kValu || unit == Unit::kTrans || unit == Unit::kMfma;
 }
 
-const jit::Label* target_of(const Instruction& instruction) {
-  if (jit::op_info(instruction.op).unit != Unit::kBranch || instruction.operands.empty()) return nullptr;
-  return std::get_if<jit::Label>(&instruction.operands.front());
-}
-
-bool places(const Instruction& instruction, const jit::Label& label) {
-  if (jit::op_info(instruction.op).unit != Unit::kPseudo || instruction.operands.empty()) return false;
-  const auto* placed = std::get_if<jit::Label>(&instruction.operands.front());
-  return placed != nullptr && placed->id == label.id;
-}
-
 // What forward branches can skip counts for nothing: softmax stages branch around what is rare.
 std::vector<bool> skippable(const std::vector<Instruction>& code) {
   std::vector<bool> skips(code.size(), false);
+  std::map<std::uint32_t, std::size_t> branches;  // label -> first branch to it
   for (std::size_t i = 0; i < code.size(); ++i) {
-    const jit::Label* target = target_of(code[i]);
-    if (target == nullptr) continue;
-    std::size_t end = i + 1;
-    while (end < code.size() && !places(code[end], *target)) ++end;
-    if (end == code.size()) continue;
-    std::fill(skips.begin() + static_cast<std::ptrdiff_t>(i + 1), skips.begin() + static_cast<std::ptrdiff_t>(end),
-              true);
+    const jit::Label* label = jit::label_of(code[i]);
+    if (label == nullptr) continue;
+    const auto [branch, is_new] = branches.emplace(label->id, i);
+    if (is_new || code[i].op != jit::Op::kLabel) continue;
+    std::fill(skips.begin() + static_cast<std::ptrdiff_t>(branch->second + 1),
+              skips.begin() + static_cast<std::ptrdiff_t>(i), true);
   }
   return skips;
 }

@@ -110,8 +110,8 @@ const Row* select_row(std::span<const Row> table, const KernelSpec& spec, Sequen
 }
 
 std::vector<KernelSpec> variants_of(const Row& row) {
-  const KernelSpec first{.mask = MaskKind::kCausal, .lse = LseOutput::kWritten};
-  std::vector<KernelSpec> specs{first};
+  const KernelSpec bf16{.mask = MaskKind::kCausal, .lse = LseOutput::kWritten};
+  std::vector<KernelSpec> specs{bf16};
   const auto vary = [&specs]<typename T>(T KernelSpec::* field, std::initializer_list<T> values) {
     std::vector<KernelSpec> varied;
     for (const KernelSpec& spec : specs) {
@@ -119,7 +119,7 @@ std::vector<KernelSpec> variants_of(const Row& row) {
     }
     specs = std::move(varied);
   };
-  vary(&KernelSpec::element, {ElementType::kBf16, ElementType::kFp8E4M3, ElementType::kInt8});
+  vary(&KernelSpec::element, {ElementType::kFp8E4M3, ElementType::kInt8});
   vary(&KernelSpec::head_dim_qk, {128U, 192U});
   vary(&KernelSpec::near_keys, {NearKeys::kSame, NearKeys::kBf16});
   vary(&KernelSpec::probability, {ProbabilityRule::kLean, ProbabilityRule::kExact});
@@ -130,6 +130,7 @@ std::vector<KernelSpec> variants_of(const Row& row) {
     const bool folds = spec.element == ElementType::kFp8E4M3 && spec.probability == ProbabilityRule::kLean;
     return !row.mismatch(spec).empty() || (spec.form == ScoreForm::kFolded && !folds);
   });
+  if (row.mismatch(bf16).empty()) specs.push_back(bf16);
   return specs;
 }
 

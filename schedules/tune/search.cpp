@@ -180,12 +180,6 @@ class Search {
 
 }  // namespace
 
-bool Trial::better_than(const Trial& other) const {
-  if (!cost) return false;
-  if (!other.cost || *cost != *other.cost) return !other.cost || *cost < *other.cost;
-  return tie_break < other.tie_break;
-}
-
 Expected<Found> search(const std::vector<Placement>& starts, const SearchOptions& options, const SearchCalls& calls) {
   return Search(options, calls).run(starts);
 }

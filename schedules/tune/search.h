@@ -25,7 +25,11 @@ struct Trial {
   double tie_break = 0;             // less is better among equal costs
   std::string why = {};
 
-  [[nodiscard]] bool better_than(const Trial& other) const;
+  [[nodiscard]] bool better_than(const Trial& other) const {
+    if (!cost) return false;
+    if (!other.cost || *cost != *other.cost) return !other.cost || *cost < *other.cost;
+    return tie_break < other.tie_break;
+  }
 };
 
 struct SearchOptions {

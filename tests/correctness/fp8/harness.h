@@ -59,6 +59,11 @@ struct Fp8Outcome : Fp8Output {
 };
 
 [[nodiscard]] schedules::KernelSpec fp8_spec();  // e4m3, 128/128, lean, blocks, multiply-add, LSE written
+// A kernel under the name of its test.
+struct NamedSpec {
+  std::string name;
+  schedules::KernelSpec spec;
+};
 // Every variant of a head dim: int8 and exact have no folded form.
 [[nodiscard]] std::vector<schedules::KernelSpec> fp8_variants(std::uint32_t head_dim, schedules::MaskKind mask);
 

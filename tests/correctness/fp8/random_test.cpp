@@ -24,29 +24,12 @@ using schedules::ProbabilityRule;
 using schedules::RowSum;
 using schedules::ScoreForm;
 
-struct Drawn {
-  std::string name;
-  std::uint32_t head_dim;
-  ElementType element;
-  ProbabilityRule rule;
-  BlockExponents exponents;
-  ScoreForm form;
-  RowSum sum = RowSum::kAuto;
-};
-
-class Fp8RandomPlacements : public testing::TestWithParam<Drawn> {};
+class Fp8RandomPlacements : public testing::TestWithParam<NamedSpec> {};
 
 TEST_P(Fp8RandomPlacements, KeepTheBits) {
   constexpr std::size_t kPlacements = 40;
-  const Drawn& drawn = GetParam();
-  KernelSpec spec = fp8_spec();
+  KernelSpec spec = GetParam().spec;
   spec.mask = schedules::MaskKind::kCausal;
-  spec.head_dim_qk = drawn.head_dim;
-  spec.element = drawn.element;
-  spec.probability = drawn.rule;
-  spec.block_exponents = drawn.exponents;
-  spec.form = drawn.form;
-  spec.row_sum = drawn.sum;
   // Queries for both groups of an 8-wave workgroup, the last tile ragged; a reference that moves, and both paths.
   Fp8Case c{.query_length = 243, .key_length = 331, .spec = spec, .placement = "fp8_naive"};
   c.spread = 3.0;
@@ -58,7 +41,7 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
   const Expected<Fp8Output> expected = launch_fp8_case(c, in, *device);
   ASSERT_TRUE(expected) << to_string(expected.error());
   expect_row_sum(schedules::row_sum_of(spec), *device);
-  const bool two_paths = drawn.form == ScoreForm::kFolded && drawn.exponents == BlockExponents::kUsed;
+  const bool two_paths = spec.form == ScoreForm::kFolded && spec.block_exponents == BlockExponents::kUsed;
   if (two_paths) expect_both_paths(model, *device);
 
   const auto algorithm = schedules::attention_forward_fp8(spec, {});
@@ -73,10 +56,11 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
         schedules::parse_placement(schedules::find_row(schedules::kernel_table(), row)->placement).value();
     for (const auto& start : {from, schedules::with_two_iterations(from)}) walks.emplace_back(*algorithm, start);
   }
-  const auto wide = schedules::parse_placement(schedules::find_row(schedules::kernel_table(),
-                                                                   drawn.head_dim == 128 ? "fp8_wide" : "fp8_wide_192")
-                                                   ->placement)
-                        .value();
+  const auto wide =
+      schedules::parse_placement(
+          schedules::find_row(schedules::kernel_table(), spec.head_dim_qk == 128 ? "fp8_wide" : "fp8_wide_192")
+              ->placement)
+          .value();
   const auto of_wide = schedules::attention_forward_fp8(spec, wide);
   ASSERT_TRUE(of_wide) << to_string(of_wide.error());
   walks.emplace_back(*of_wide, wide);
@@ -122,16 +106,20 @@ TEST_P(Fp8RandomPlacements, KeepTheBits) {
   EXPECT_GE(of_64_queries, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Variants, Fp8RandomPlacements,
-                         testing::Values(Drawn{"folded_blocks", 128, ElementType::kFp8E4M3, ProbabilityRule::kLean,
-                                               BlockExponents::kUsed, ScoreForm::kFolded},
-                                         Drawn{"folded_blocks_dense", 128, ElementType::kFp8E4M3,
-                                               ProbabilityRule::kLean, BlockExponents::kUsed, ScoreForm::kFolded,
-                                               RowSum::kDense},
-                                         Drawn{"fma_blocks_192", 192, ElementType::kFp8E4M3, ProbabilityRule::kLean,
-                                               BlockExponents::kUsed, ScoreForm::kMultiplyAdd},
-                                         Drawn{"int8_exact_unscaled", 128, ElementType::kInt8, ProbabilityRule::kExact,
-                                               BlockExponents::kNone, ScoreForm::kMultiplyAdd}),
+std::vector<NamedSpec> variants() {
+  NamedSpec folded{"folded_blocks", fp8_spec()}, fma{"fma_blocks_192", fp8_spec()},
+      int8{"int8_exact_unscaled", fp8_spec()};
+  folded.spec.form = ScoreForm::kFolded;
+  NamedSpec dense{"folded_blocks_dense", folded.spec};
+  dense.spec.row_sum = RowSum::kDense;
+  fma.spec.head_dim_qk = 192;
+  int8.spec.element = ElementType::kInt8;
+  int8.spec.probability = ProbabilityRule::kExact;
+  int8.spec.block_exponents = BlockExponents::kNone;
+  return {folded, dense, fma, int8};
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, Fp8RandomPlacements, testing::ValuesIn(variants()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

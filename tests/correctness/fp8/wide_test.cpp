@@ -17,79 +17,50 @@ namespace {
 
 using schedules::BlockExponents;
 using schedules::ElementType;
-using schedules::KernelSpec;
 using schedules::MaskKind;
 using schedules::NearKeys;
 using schedules::ProbabilityRule;
 using schedules::RowSum;
 using schedules::ScoreForm;
 
-struct Variant {
-  std::string name;
-  std::uint32_t head_dim;
-  ElementType element;
-  ProbabilityRule rule;
-  BlockExponents exponents;
-  ScoreForm form;
-  NearKeys near = NearKeys::kSame;
-  RowSum sum = RowSum::kAuto;
-};
-
-const Variant kFolded{"folded",          128, ElementType::kFp8E4M3, ProbabilityRule::kLean, BlockExponents::kUsed,
-                      ScoreForm::kFolded};
-const Variant kMultiplyAdd{
-    "fma", 128, ElementType::kFp8E4M3, ProbabilityRule::kLean, BlockExponents::kUsed, ScoreForm::kMultiplyAdd};
-const Variant kNear{
-    "near",         128, ElementType::kFp8E4M3, ProbabilityRule::kLean, BlockExponents::kUsed, ScoreForm::kMultiplyAdd,
-    NearKeys::kBf16};
-
-std::vector<Variant> variants() {
-  std::vector<Variant> all{kFolded, kMultiplyAdd, kNear};
-  Variant more = kFolded;
-  more.name = "folded_unscaled_dense";
-  more.exponents = BlockExponents::kNone;
-  more.sum = RowSum::kDense;
-  all.push_back(more);
-  more = kNear;
-  more.name = "near_folded";
-  more.form = ScoreForm::kFolded;
-  all.push_back(more);
-  more = kMultiplyAdd;
-  more.name = "int8_exact_unscaled";
-  more.element = ElementType::kInt8;
-  more.rule = ProbabilityRule::kExact;
-  more.exponents = BlockExponents::kNone;
-  all.push_back(more);
-  more = kMultiplyAdd;
-  more.name = "fma_192";
-  more.head_dim = 192;
-  all.push_back(more);
-  return all;
+NamedSpec folded() {
+  NamedSpec v{"folded", fp8_spec()};
+  v.spec.form = ScoreForm::kFolded;
+  return v;
 }
 
-KernelSpec spec_of(const Variant& v) {
-  KernelSpec spec = fp8_spec();
-  spec.head_dim_qk = v.head_dim;
-  spec.element = v.element;
-  spec.probability = v.rule;
-  spec.block_exponents = v.exponents;
-  spec.form = v.form;
-  spec.near_keys = v.near;
-  spec.row_sum = v.sum;
-  return spec;
+NamedSpec multiply_add() { return {"fma", fp8_spec()}; }
+
+NamedSpec behind_near() {
+  NamedSpec v{"near", fp8_spec()};
+  v.spec.near_keys = NearKeys::kBf16;
+  return v;
 }
 
-std::string placed(const Variant& v, const char* placement) {
-  return v.near == NearKeys::kBf16 ? behind_near_keys(placement) : placement;
+std::vector<NamedSpec> variants() {
+  NamedSpec unscaled{"folded_unscaled_dense", folded().spec}, near_folded{"near_folded", behind_near().spec};
+  unscaled.spec.block_exponents = BlockExponents::kNone;
+  unscaled.spec.row_sum = RowSum::kDense;
+  near_folded.spec.form = ScoreForm::kFolded;
+  NamedSpec int8{"int8_exact_unscaled", fp8_spec()}, larger{"fma_192", fp8_spec()};
+  int8.spec.element = ElementType::kInt8;
+  int8.spec.probability = ProbabilityRule::kExact;
+  int8.spec.block_exponents = BlockExponents::kNone;
+  larger.spec.head_dim_qk = 192;
+  return {folded(), multiply_add(), behind_near(), unscaled, near_folded, int8, larger};
 }
 
-Fp8Case case_of(const Variant& v, const WideShape& shape) {
+std::string placed(const NamedSpec& v, const char* placement) {
+  return v.spec.near_keys == NearKeys::kBf16 ? behind_near_keys(placement) : placement;
+}
+
+Fp8Case case_of(const NamedSpec& v, const WideShape& shape) {
   Fp8Case c{.query_length = shape.queries,
             .key_length = shape.keys,
             .heads = shape.heads,
             .key_heads = shape.key_heads,
-            .spec = spec_of(v),
-            .placement = v.near == NearKeys::kBf16 ? "fp8_near_naive" : "fp8_naive",
+            .spec = v.spec,
+            .placement = v.spec.near_keys == NearKeys::kBf16 ? "fp8_near_naive" : "fp8_naive",
             .spread = 3.0};  // the reference moves, in one block or in both
   c.spec.mask = shape.causal ? MaskKind::kCausal : MaskKind::kFull;
   return c;
@@ -110,7 +81,7 @@ void expect_same(Fp8Case c, const Fp8Inputs& in, const Fp8Output& expected, cons
   EXPECT_TRUE(output->outside_untouched) << describe(c) << "\n" << placement;
 }
 
-class Fp8Wide : public testing::TestWithParam<Variant> {};
+class Fp8Wide : public testing::TestWithParam<NamedSpec> {};
 
 TEST_P(Fp8Wide, BitsOfWavesOf32Queries) {
   ASSERT_TRUE(complete(reach_of_all())) << "the shapes must reach what two blocks can meet";
@@ -124,7 +95,7 @@ TEST_P(Fp8Wide, BitsOfWavesOf32Queries) {
       const Expected<Fp8Output> expected = launch_fp8_case(c, in, device());
       ASSERT_TRUE(expected) << describe(c) << "\n" << to_string(expected.error());
       std::vector<const char*> placements{kFp8WideNaive, kFp8WideEach};
-      if (GetParam().head_dim == 128) placements.push_back(kFp8WidePaced);  // 192: too many AGPRs
+      if (GetParam().spec.head_dim_qk == 128) placements.push_back(kFp8WidePaced);  // 192: too many AGPRs
       for (const char* placement : placements) expect_same(c, in, *expected, placed(GetParam(), placement));
     }
   }
@@ -133,7 +104,7 @@ TEST_P(Fp8Wide, BitsOfWavesOf32Queries) {
 INSTANTIATE_TEST_SUITE_P(Variants, Fp8Wide, testing::ValuesIn(variants()),
                          [](const auto& info) { return info.param.name; });
 
-class Fp8WideWalks : public testing::TestWithParam<Variant> {};
+class Fp8WideWalks : public testing::TestWithParam<NamedSpec> {};
 
 // Of a shape whose iterations end between the blocks of a wave.
 TEST_P(Fp8WideWalks, KeepTheBits) {
@@ -184,7 +155,7 @@ TEST_P(Fp8WideWalks, KeepTheBits) {
   EXPECT_GE(paced, 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Variants, Fp8WideWalks, testing::Values(kFolded, kMultiplyAdd, kNear),
+INSTANTIATE_TEST_SUITE_P(Variants, Fp8WideWalks, testing::Values(folded(), multiply_add(), behind_near()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

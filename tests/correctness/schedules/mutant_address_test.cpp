@@ -43,7 +43,7 @@ std::size_t last_of_loop() {
   std::set<std::uint32_t> placed;
   for (std::size_t i = 0; i < original_listing().code.size(); ++i) {
     const Instruction& instruction = original_listing().code[i];
-    const auto* label = instruction.operands.empty() ? nullptr : std::get_if<jit::Label>(&instruction.operands[0]);
+    const jit::Label* label = jit::label_of(instruction);
     if (label == nullptr) continue;
     if (instruction.op == Op::kLabel)
       placed.insert(label->id);

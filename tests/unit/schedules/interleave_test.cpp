@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "jit/isa/op_info.h"
+#include "tests/unit/schedules/instructions.h"
 
 namespace zyfa::schedules {
 namespace {
@@ -14,22 +15,6 @@ using jit::Op;
 using jit::sgpr;
 using jit::vgpr;
 using testing::ElementsAre;
-
-Instruction make(Op op, std::vector<jit::Operand> operands, std::string comment) {
-  Instruction instruction;
-  instruction.op = op;
-  instruction.operands = std::move(operands);
-  instruction.comment = std::move(comment);
-  return instruction;
-}
-
-Instruction move(std::string comment) { return make(Op::kVMovB32, {vgpr(0), Imm{0}}, std::move(comment)); }
-
-std::vector<std::string> comments(const std::vector<Instruction>& code) {
-  std::vector<std::string> result;
-  for (const Instruction& instruction : code) result.push_back(instruction.comment);
-  return result;
-}
 
 TEST(Interleave, TakesByWeightAndThenWhatIsLeft) {
   const auto merged = interleave(

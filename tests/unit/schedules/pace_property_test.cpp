@@ -7,6 +7,7 @@
 #include <random>
 
 #include "schedules/dsl/pace.h"
+#include "tests/unit/schedules/instructions.h"
 
 namespace zyfa::schedules {
 namespace {
@@ -23,22 +24,11 @@ struct Piece {
 };
 using Pieces = std::vector<Piece>;
 
-Instruction make(Op op, std::vector<jit::Operand> operands) {
-  Instruction instruction;
-  instruction.op = op;
-  instruction.operands = std::move(operands);
-  return instruction;
-}
-
 Piece draw(bool leads, std::mt19937& random) {
   const auto any = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
-  const Instruction move = make(Op::kVMovB32, {vgpr(0), Imm{0}});
   if (leads && any(2) == 0) {
-    if (any(2) == 0) return {{make(Op::kVMfmaF32_32x32x16Bf16, {vgpr(0, 16), vgpr(16, 4), vgpr(24, 4), Imm{0}})}, 1, 8};
-    return {
-        {make(Op::kVMfmaScaleF32_32x32x64F8f6f4, {vgpr(0, 16), vgpr(16, 8), vgpr(24, 8), Imm{0}, vgpr(40), vgpr(41)})},
-        1,
-        16};
+    if (any(2) == 0) return {{bf16_product()}, 1, 8};
+    return {{scaled_product()}, 1, 16};
   }
   switch (any(5)) {
     case 0:
@@ -48,12 +38,12 @@ Piece draw(bool leads, std::mt19937& random) {
     case 2: {  // a compare, the branch on it, and what it seldom skips to
       const jit::Label skip{static_cast<std::uint32_t>(random())};
       Piece piece{{make(Op::kSCmpGtI32, {jit::sgpr(0), Imm{0}}), make(Op::kSCbranchScc0, {skip})}, 2, 0};
-      for (int i = any(9); i >= 0; --i) piece.code.push_back(move);
+      for (int i = any(9); i >= 0; --i) piece.code.push_back(move());
       piece.code.push_back(make(Op::kLabel, {skip}));
       return piece;
     }
     default:
-      return {{move}, 1, 0};
+      return {{move()}, 1, 0};
   }
 }
 

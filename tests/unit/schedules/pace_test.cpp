@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/unit/schedules/instructions.h"
+
 namespace zyfa::schedules {
 namespace {
 
@@ -12,59 +14,40 @@ using jit::Op;
 using jit::vgpr;
 using testing::ElementsAre;
 
-Instruction make(Op op, std::vector<jit::Operand> operands, std::string comment) {
-  Instruction instruction;
-  instruction.op = op;
-  instruction.operands = std::move(operands);
-  instruction.comment = std::move(comment);
-  return instruction;
-}
-
-// 16 passes and 8.
-Instruction scaled(std::string comment) {
-  return make(Op::kVMfmaScaleF32_32x32x64F8f6f4, {vgpr(0, 16), vgpr(16, 8), vgpr(24, 8), Imm{0}, vgpr(40), vgpr(41)},
-              std::move(comment));
-}
-Instruction bf16(std::string comment) {
-  return make(Op::kVMfmaF32_32x32x16Bf16, {vgpr(0, 16), vgpr(16, 4), vgpr(24, 4), Imm{0}}, std::move(comment));
-}
-Instruction move(std::string comment) { return make(Op::kVMovB32, {vgpr(0), Imm{0}}, std::move(comment)); }
 Instruction exponential(std::string comment) { return make(Op::kVExpF32, {vgpr(0), vgpr(0)}, std::move(comment)); }
 Instruction read(std::string comment) {
   return make(Op::kDsReadB128, {vgpr(0, 4), vgpr(9), Imm{0}}, std::move(comment));
 }
 
-std::vector<std::string> names(std::vector<WeightedCode> streams) {
-  std::vector<std::string> result;
-  for (const Instruction& instruction : pace(std::move(streams))) result.push_back(instruction.comment);
-  return result;
-}
+std::vector<std::string> names(std::vector<WeightedCode> streams) { return comments(pace(std::move(streams))); }
 
 TEST(Pace, FollowsTheMatrixCyclesNotTheCount) {
   // Thirds of the matrix time: the long MFMA has two.
-  EXPECT_THAT(
-      names({{{scaled("M"), bf16("m")}, 1}, {{move("0"), move("1"), move("2"), move("3"), move("4"), move("5")}, 1}}),
-      ElementsAre("M", "0", "1", "2", "3", "m", "4", "5"));
+  EXPECT_THAT(names({{{scaled_product("M"), bf16_product("m")}, 1},
+                     {{move("0"), move("1"), move("2"), move("3"), move("4"), move("5")}, 1}}),
+              ElementsAre("M", "0", "1", "2", "3", "m", "4", "5"));
 }
 
 TEST(Pace, ATranscendentalTakesTwoTurns) {
-  EXPECT_THAT(names({{{bf16("m"), bf16("n")}, 1},
+  EXPECT_THAT(names({{{bf16_product("m"), bf16_product("n")}, 1},
                      {{exponential("e"), exponential("f"), move("0"), move("1"), move("2"), move("3")}, 1}}),
               ElementsAre("m", "e", "f", "n", "0", "1", "2", "3"));
 }
 
 TEST(Pace, AWeightIsHaste) {
-  EXPECT_THAT(names({{{bf16("m"), bf16("n")}, 1}, {{move("0"), move("1"), move("2"), move("3")}, 2}}),
+  EXPECT_THAT(names({{{bf16_product("m"), bf16_product("n")}, 1}, {{move("0"), move("1"), move("2"), move("3")}, 2}}),
               ElementsAre("m", "0", "1", "2", "3", "n"));
 }
 
 TEST(Pace, WhatNeedsNoVectorPortFillsAnMfmasHold) {
-  EXPECT_THAT(names({{{bf16("m"), bf16("n")}, 1}, {{move("0"), move("1")}, 1}, {{read("r"), read("s")}, 1}}),
-              ElementsAre("m", "r", "0", "n", "s", "1"));
+  EXPECT_THAT(
+      names({{{bf16_product("m"), bf16_product("n")}, 1}, {{move("0"), move("1")}, 1}, {{read("r"), read("s")}, 1}}),
+      ElementsAre("m", "r", "0", "n", "s", "1"));
 }
 
 TEST(Pace, OtherInstructionsOfTheFirstStreamCountForNothing) {
-  EXPECT_THAT(names({{{move("x"), bf16("m"), move("y"), bf16("n"), move("z")}, 1}, {{move("0"), move("1")}, 1}}),
+  EXPECT_THAT(names({{{move("x"), bf16_product("m"), move("y"), bf16_product("n"), move("z")}, 1},
+                     {{move("0"), move("1")}, 1}}),
               ElementsAre("x", "m", "0", "y", "n", "1", "z"));
 }
 
@@ -74,14 +57,14 @@ TEST(Pace, SkippedRegionsTakeNoTime) {
   std::vector<Instruction> guarded{
       make(Op::kSCbranchScc0, {rare}, "branch"), move("inside"), move("inside"), move("inside"),
       make(Op::kLabel, {rare}, "label"),         move("after")};
-  EXPECT_THAT(names({{{bf16("m"), bf16("n")}, 1}, {std::move(guarded), 1}}),
+  EXPECT_THAT(names({{{bf16_product("m"), bf16_product("n")}, 1}, {std::move(guarded), 1}}),
               ElementsAre("m", "branch", "inside", "inside", "inside", "label", "n", "after"));
 }
 
 TEST(Pace, WithoutMatrixWorkOneComesAfterTheOther) {
   EXPECT_THAT(names({{{move("a"), move("b")}, 1}, {{move("0"), move("1")}, 1}}), ElementsAre("a", "b", "0", "1"));
   EXPECT_THAT(names({{{}, 1}, {{move("0")}, 1}, {{}, 1}}), ElementsAre("0"));
-  EXPECT_THAT(names({{{bf16("m")}, 1}, {{}, 1}}), ElementsAre("m"));
+  EXPECT_THAT(names({{{bf16_product("m")}, 1}, {{}, 1}}), ElementsAre("m"));
 }
 
 }  // namespace

@@ -120,8 +120,6 @@ TEST(Plan, SpeculationIsAStagePromise) {
 TEST(Plan, NamesEveryProblemAtOnce) {
   const std::vector<std::string> all = problems("name=p;waves=2;groups=1;buffers=s:2,x:2;loop=load|use,nothing");
   EXPECT_THAT(all, Contains(HasSubstr("waves=2 cannot divide the loads; allowed: 4, 8")));
-  EXPECT_THAT(problems("name=p;waves=2;queries=64;loop=load|use,sum"),
-              Contains(HasSubstr("waves=2 does not go with queries=64")));
   EXPECT_THAT(all, Contains(HasSubstr("tile 's' outlives an iteration")));
   EXPECT_THAT(all, Contains(HasSubstr("names tile 'x'")));
   EXPECT_THAT(all, Contains(HasSubstr("no stage 'nothing'; it has load, use, sum")));

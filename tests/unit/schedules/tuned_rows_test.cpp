@@ -31,6 +31,25 @@ TEST(TunedRows, StandInTheKernelTable) {
   }
 }
 
+// By hand: e4m3 with lean P in two forms and exact P in one, int8 with either P in one, each with and without exponents
+// of blocks, each with both row sums; folded scores alone; and BF16, which has no such options.
+TEST(VariantsOf, AreAllThatARowServes) {
+  const auto count = [](std::string_view row) { return variants_of(*find_row(kernel_table(), row)).size(); };
+  EXPECT_EQ(count("fp8_pingpong"), 20U);
+  EXPECT_EQ(count("fp8_pingpong_folded"), 4U);
+  EXPECT_EQ(count("fp8_naive"), 40U);  // both head dims
+  EXPECT_EQ(count("fp8_near_wide"), 20U);
+  EXPECT_EQ(count("pingpong"), 1U);
+  for (const Row& row : kernel_table()) {
+    if (row.family != Family::kAttentionForward) continue;
+    std::vector<KernelSpec> variants = variants_of(row);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      EXPECT_EQ(row.mismatch(variants[i]), "") << row.name;
+      for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(variants[i] == variants[j]) << row.name;
+    }
+  }
+}
+
 // Every field of a row, in C++ that says the same: written down by hand.
 TEST(TunedRows, EveryFieldIsWritten) {
   const std::vector<TunedRow> rows{{.row = {.name = "a", .placement = "name=a;waves=4;groups=1;loop=x|y"}},
